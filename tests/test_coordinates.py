@@ -129,7 +129,7 @@ def test_points_outside_and_on_the_edge_are_shown_as_they_came() -> None:
     samples = result.explain().samples[:, 0]
     assert np.isnan(samples[:3]).all()
     np.testing.assert_array_equal(samples[3:], x[3:])
-    assert Scene(result).view.n == len(x) - 3
+    assert len(Scene(result).view.x) == len(x) - 3
 
 
 def test_a_frame_is_recognized_by_its_values() -> None:

@@ -70,7 +70,7 @@ def test_the_wheel_holds_the_package_with_its_data_and_nothing_else(built: Path)
         "steinball/datasets/wages.csv",
         "steinball/py.typed",
     }
-    data |= {"steinball/show/page.css", "steinball/show/page.js"}
+    data |= {f"steinball/show/{name}" for name in ("live.html", "page.css", "page.html", "page.js")}
     assert {name for name in names if not name.startswith(information)} == sources | data
     assert not any("experiments" in name or "benchmarks" in name or "tests" in name for name in names)
 

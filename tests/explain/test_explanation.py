@@ -120,8 +120,9 @@ def test_jumps_and_float32_and_ten_points_are_explained() -> None:
 
 @pytest.mark.parametrize("top", [0, -1, 1.5, True, "all"])
 def test_a_number_of_points_that_is_none_is_refused(top: Any) -> None:
-    with pytest.raises(ValueError, match="`top` must be a whole number of at least 1"):
-        robust(planted([4.0], n=50)).explain(top=top)
+    result = robust(planted([4.0], n=50))
+    with pytest.raises((TypeError, ValueError), match=r"`top` must be (a whole number|at least 1), got"):
+        result.explain(top=top)
 
 
 def test_a_two_sample_test_says_that_it_cannot() -> None:

@@ -74,3 +74,10 @@ def test_an_explanation_is_text_html_and_json() -> None:
     assert json.loads(json.dumps(found.to_dict()))["blamed"][0] == list(range(9))
     clean = sb.region_test(x[9:], NORMAL, contamination=0.0).explain()
     assert "No rows stand out." in str(clean)
+
+
+@pytest.mark.parametrize("top", [0, -1, 1.5, True, "all"])
+def test_a_number_of_rows_that_is_none_is_refused(top: Any) -> None:
+    result = sb.region_test(np.random.default_rng(0).normal(size=100), NORMAL, contamination=0.0)
+    with pytest.raises((TypeError, ValueError), match=r"`top` must be (a whole number|at least 1), got"):
+        result.explain(top=top)

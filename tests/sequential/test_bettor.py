@@ -60,7 +60,7 @@ def test_kept_points_are_renewed_from_the_whole_past() -> None:
     assert test._bettor is not None
     late = np.sum(test._bettor.kept.points[:, 0] == 7.0)
     assert 1 <= late <= 16
-    assert test._bettor.kept.renewal == 320
+    assert test._bettor.kept.seen + test._bettor.kept.room() == 320
 
 
 def test_a_reservoir_is_a_uniform_sample_of_the_past() -> None:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.show.comparison import MOST_PAIRS, drawn_pairs, preference_of
+from steinball.show.panels import MOST_PAIRS, drawn_pairs, preference_frame
+from steinball.show.svg import Frame
 
 pytestmark = pytest.mark.exact
 
@@ -22,24 +23,29 @@ def compared(models: int = 2, d: int = 1, n: int = 150, bad: float = 0.0) -> sb.
     return sb.compare(x, {f"m{k} $<b>": sb.models.Gaussian(mean) for k, mean in enumerate(means)}, rng=0)
 
 
+def shown(frame: Frame) -> Any:
+    """Values of the column and of the preference, row by row."""
+    return np.concatenate([element.places for element in frame.elements if element.form == "dots"])
+
+
 def test_the_preference_is_shown_along_the_column_that_tells_the_models_apart() -> None:
-    found = preference_of(compared(d=3))
-    assert found.column == "x3"
-    assert found.outside == 0
-    assert np.corrcoef(found.x, found.g)[0, 1] < -0.8
+    found = preference_frame(compared(d=3))
+    assert found.names[0] == "x3"  # and no row outside
+    assert np.corrcoef(shown(found).T)[0, 1] < -0.8
 
 
 def test_far_rows_are_left_out_of_the_picture_and_counted() -> None:
-    found = preference_of(compared(n=1000, bad=0.003))
-    assert found.outside == 3
-    assert found.x.max() < 10.0
-    assert len(preference_of(compared(n=3000)).x) == 2000
+    found = preference_frame(compared(n=1000, bad=0.003))
+    assert found.names[0] == "x1 (3 rows outside)"
+    assert shown(found)[:, 0].max() < 10.0
+    assert len(shown(preference_frame(compared(n=3000)))) == 2000
 
 
 def test_the_most_decided_pair_is_shown_and_the_most_decided_intervals() -> None:
     result = compared(models=6)
-    found = preference_of(result)
-    assert found.pair.pvalue == min(pair.pvalue for pair in result.pairs)
+    first, second = (element.label for element in preference_frame(result).elements if element.form == "dots")
+    most = min(result.pairs, key=lambda pair: pair.pvalue)
+    assert (most.first in first, most.second in second) == (True, True)
     drawn = drawn_pairs(result)
     assert len(drawn) == MOST_PAIRS
     assert max(p.pvalue for p in drawn) <= min(p.pvalue for p in result.pairs if p not in drawn)

@@ -82,8 +82,9 @@ def test_every_picture_that_is_named_can_be_drawn(name: str) -> None:
 def test_the_zones_are_where_the_library_changes_its_verdict() -> None:
     result: Any = RESULTS["robust"]()
     zones = Scene(result).zones
-    assert [verdict for verdict, _, _ in zones.spans] == ["misfit", "undecided", "close in KSD"]
-    for verdict, low, high in zones.spans:
+    assert zones.verdicts == ("misfit", "undecided", "close in KSD")
+    for verdict, low, high in zip(zones.verdicts, zones.ends, zones.ends[1:], strict=False):
+        assert low < high
         for share in np.linspace(low, high, 5)[1:-1]:
             assert result.at(contamination=float(share)).verdict == verdict
     assert zones.first == pytest.approx(result.contamination_bound, abs=1e-6)

@@ -12,7 +12,7 @@ from scipy import stats
 
 import steinball as sb
 from steinball.predictive.table import EDGES
-from steinball.show.predictive import Box
+from steinball.show.panels import Box
 
 pytestmark = pytest.mark.exact
 
@@ -35,7 +35,7 @@ def test_the_box_is_where_rows_are_short(result: Any) -> None:
         inside |= (EDGES[:-1] >= low) & (EDGES[1:] <= high)
     assert inside.any()
     assert not inside.all()
-    assert box.histogram[inside].mean() < 1.0 < box.histogram[~inside].max()
+    assert box.picture.histogram[inside].mean() < 1.0 < box.picture.histogram[~inside].max()
     assert box.finding.feature == result.feature == "place"
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import steinball.explain.influence as influence
-from steinball.arrays import Floats, to_host
+from steinball.arrays import Floats, check_resamples, to_host
 from steinball.evidence.base import PairSums
 from steinball.explain.influence import Influence
 from steinball.frames import Labels, labels_of
@@ -62,19 +62,10 @@ class SteinWitness:
         return values
 
     def _values(self, places: Floats) -> Floats:
-        problem, step = self.sums.problem, max(1, _ENTRIES_AT_ONCE // len(self.sums))
-        chunks = (places[start : start + step] for start in range(0, len(places), step))
-        parts = (influence.points_at(problem, problem.rows.tested(chunk)) for chunk in chunks)
+        problem, many = self.sums.problem, 1 + len(places) * len(self.sums) // _ENTRIES_AT_ONCE
+        parts = (influence.points_at(problem, problem.rows.tested(part)) for part in np.array_split(places, many))
         sums = [to_host(problem.stein.block(part, problem.points)).sum(axis=1) for part in parts]
         return np.concatenate(sums) / (len(self.sums) * (self.sums.length or 1.0))
-
-    def along(self, j: int) -> tuple[Floats, Floats]:
-        """A grid of coordinate j and f on it, on the line through the median of the data."""
-        x = self.sums.problem.rows.original
-        grid = _range(x[:, j])
-        places = np.repeat(np.median(x, axis=0)[None, :], len(grid), axis=0)
-        places[:, j] = grid
-        return grid, self(places)
 
     def places(self) -> tuple[Floats, Floats]:
         """Where f is largest and smallest, over the data and, where the model can be sampled, over draws of it."""
@@ -133,6 +124,9 @@ class Explanation(Summarized):
     samples : (n, d) array
         The data, in their own coordinates also where they were tested in base space; NaN where the model excludes a
         point.
+    witness : SteinWitness
+        The function that tells data from model: ``witness(grid)`` is positive where there are more data than the model
+        expects, negative where there are fewer, and NaN outside the support.
 
     Examples
     --------
@@ -156,26 +150,25 @@ class Explanation(Summarized):
     rejected: bool
     ksd: float
     samples: Floats = field(repr=False)
-    _witness: SteinWitness = field(repr=False)
+    witness: SteinWitness = field(repr=False)
 
     @cached_property
     def improbable(self) -> NDArray[np.intp]:
         """Rows where the model has next to nothing, the least probable first: by integrals of the score along lines
         (:func:`steinball.explain.influence.improbable_rows`). Empty where they cannot be found so."""
-        sums = self._witness.sums
+        sums = self.witness.sums
         return np.asarray(sums.rows[influence.improbable_rows(sums.problem)])
-
-    def witness(self, grid: Any) -> Floats:
-        """The witness function at each row of ``grid``: positive where there are more data than the model expects,
-        negative where there are fewer (:class:`steinball.explain.SteinWitness`); NaN outside the support."""
-        return self._witness(grid)
 
     def witness_along(self, j: int | str) -> tuple[Floats, Floats]:
         """A grid of one coordinate, by number or name, and the witness on it, through the median of the data."""
         d = len(self.names)
         if not (j in self.names if isinstance(j, str) else -d <= j < d):
             raise ValueError(f"`j` must be one of the {d} coordinates or its name, got {j!r}.")
-        return self._witness.along(self.names.index(j) if isinstance(j, str) else int(j))
+        j, x = self.names.index(j) if isinstance(j, str) else j, self.witness.sums.problem.rows.original
+        grid = _range(x[:, j])
+        places = np.tile(np.median(x, axis=0), (len(grid), 1))
+        places[:, j] = grid
+        return grid, self.witness(places)
 
     def label(self, row: int) -> str:
         """What a row is called."""
@@ -196,56 +189,52 @@ class Explanation(Summarized):
         why = "Why the data were rejected", "What the data's distance from the model is made of"
         return render(why[0] if self.rejected else why[1], rows, "\n".join(self._sentences()))
 
-    def _shown(self, most: int = _COLUMNS) -> list[int]:
+    def _largest_columns(self, most: int = _COLUMNS) -> list[int]:
         """The coordinates to show, the largest share first."""
         return [int(j) for j in np.argsort(-self.coordinates, kind="stable")[:most]]
 
     def _values(self, i: int) -> str:
         if np.isnan(self.samples[i]).any():
             return OUTSIDE
-        parts = [f"{self.names[j]}={number(self.samples[i, j])}" for j in self._shown()]
+        parts = [f"{self.names[j]}={number(self.samples[i, j])}" for j in self._largest_columns()]
         return ", ".join(parts) + ", …" * (len(self.names) > _COLUMNS)
 
     def _sentences(self) -> list[str]:
-        listed = self._shown(_LISTED)
+        listed = self._largest_columns(_LISTED)
         shares = ", ".join(f"{self.names[j]} {percent(float(self.coordinates[j]))}" for j in listed)
-        parts = f"; by coordinate{self._space}: {shares}" if len(self.coordinates) > 1 else ""
-        surplus, lack = self._place(self.surplus), self._place(self.lack)
+        parts = f"; by coordinate{self._in_space}: {shares}" if len(self.coordinates) > 1 else ""
+        surplus, lack = self._place_words(self.surplus), self._place_words(self.lack)
         found = [f"D = {number(self.ksd)}{parts}.", f"Too many points near {surplus}, too few near {lack}."]
         if len(single := self.influence.flips):
-            found.append(f"Without any single one of {self._some(single)} the decision would be the other one.")
+            found.append(f"Without any single one of {self._named(single)} the decision would be the other one.")
         if len(rows := self.improbable):
-            found.append(f"Where the model has next to nothing: {self._some(rows)}.")
+            found.append(f"Where the model has next to nothing: {self._named(rows)}.")
         if len(self.far):
             share = percent(float(self.shares(self.far).sum()))
-            found.append(f"Far from all others{self._space}: {self._some(self.far)}, {share} of D² together.")
+            found.append(f"Far from all others{self._in_space}: {self._named(self.far)}, {share} of D² together.")
         return found
 
     @property
-    def _space(self) -> str:
+    def _in_space(self) -> str:
         """Where distances were measured, where that is not in the coordinates of the data."""
-        return " in base space" if self._witness.sums.problem.rows.in_base_space else ""
+        return " in base space" if self.witness.sums.problem.rows.in_base_space else ""
 
-    def _some(self, rows: NDArray[np.intp]) -> str:
+    def _named(self, rows: NDArray[np.intp]) -> str:
         named = ", ".join(self.label(i) for i in rows[:_LISTED].tolist()) + ", …" * (len(rows) > _LISTED)
         return f"{count(len(rows), 'point')} ({named})"
 
-    def _place(self, place: Floats) -> str:
+    def _place_words(self, place: Floats) -> str:
         inside = ", ".join(number(value) for value in place[:_COLUMNS]) + ", …" * (len(place) > _COLUMNS)
         return inside if len(place) == 1 else f"({inside})"
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON: of the listed points all, of the others nothing."""
-        names = dict(zip(self.names, self.coordinates.tolist(), strict=True))
-        listed = {name: [self._point(i) for i in vars(self)[name].tolist()] for name in ("points", "far")}
-        places = {name: vars(self)[name].tolist() for name in ("surplus", "lack")}
-        rows = {"improbable": self.improbable.tolist(), "flips": self.influence.flips.tolist()}
-        columns = {
-            "names": list(self.names),
-            "coordinates": names if len(names) == len(self.names) else [*names.values()],
-        }
-        decided = {"rejected": self.rejected, "ksd": self.ksd}
-        return {"schema": "steinball.explanation/2", **decided, **listed, **rows, **columns, **places}
+        shares, names = self.coordinates.tolist(), list(self.names)
+        told: dict[str, Any] = {"schema": "steinball.explanation/2", "rejected": self.rejected, "ksd": self.ksd}
+        told |= {name: [self._point(i) for i in vars(self)[name].tolist()] for name in ("points", "far")}
+        told |= {"improbable": self.improbable.tolist(), "flips": self.influence.flips.tolist(), "names": names}
+        told["coordinates"] = dict(zip(names, shares, strict=True)) if len(set(names)) == len(names) else shares
+        return told | {name: vars(self)[name].tolist() for name in ("surplus", "lack")}
 
     def _point(self, i: int) -> dict[str, Any]:
         values = None if np.isnan(self.samples[i]).any() else self.samples[i].tolist()
@@ -286,9 +275,7 @@ def explain(
     >>> set(found.points.tolist()) == set(moved.tolist()), found.names[found.coordinates.argmax()]
     (True, 'x2')
     """
-    if isinstance(top, bool) or not isinstance(top, (int, np.integer)) or top < 1:
-        raise ValueError(f"`top` must be a whole number of at least 1, got {top!r}.")
-    sums = kernels[0]
+    sums, top = kernels[0], check_resamples(top, "top")
     rows, n = sums.rows, len(sums)
     shown = sums.problem.rows.original
     labels = labels_of(data, shown, rows, n, columns)
@@ -309,5 +296,5 @@ def explain(
         rejected=rejected,
         ksd=sums.ksd,
         samples=samples,
-        _witness=witness,
+        witness=witness,
     )

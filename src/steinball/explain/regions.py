@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Floats
+from steinball.arrays import Floats, check_resamples
 from steinball.evidence.regions import RegionEvidence, question_of
 from steinball.frames import Labels, labels_of
 from steinball.radius.base import Radius
@@ -159,7 +159,7 @@ def explain_regions(
     evidence: RegionEvidence, short: str, level: float, data: Any, top: int, columns: tuple[str, ...]
 ) -> RegionExplanation:
     """The regions with too many rows, and these rows."""
-    samples, n = evidence.reading.given, len(evidence.reading.given)
+    top, samples, n = check_resamples(top, "top"), evidence.reading.given, len(evidence.reading.given)
     found = evidence.once(("blame", level), lambda: blame(evidence.counted.design, evidence.reading.rows, level))
     rows = np.concatenate([one.rows for one in found]) if found else np.empty(0, dtype=np.intp)
     labels = labels_of(data, samples, np.arange(n), n, columns)
@@ -210,19 +210,6 @@ class Profile:
         both = self.data, self.model
         data, model = (np.histogram(values[np.isfinite(values)], edges)[0] / len(values) for values in both)
         return edges, data, model
-
-    @property
-    def beyond(self) -> tuple[int, int]:
-        """Rows to the left and to the right of the window."""
-        low, high = self.window
-        return int((self.data < low).sum()), int((self.data > high).sum())
-
-    @property
-    def spans(self) -> list[tuple[float, float]]:
-        """The region as intervals within the window."""
-        low, high = self.window
-        first, last = max(low, self.region.low), min(high, self.region.high)
-        return [(first, last)] if self.region.inside else [(low, first), (last, high)]
 
 
 def profile(evidence: RegionEvidence, tolerated: Radius, names: tuple[str, ...]) -> Profile:

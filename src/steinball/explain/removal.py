@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -212,27 +211,18 @@ class Fragility(Summarized):
         The decision survives replacing any ``changes`` points by arbitrary values.
     rejected : bool
         The decision.
-    margin : float
-        \\|D − θ − q\\|, the distance of D from where the decision turns.
-    diameter : float
-        The bound Δ of how far apart two points are in the eyes of the Stein kernel.
     n : int
         Number of points.
-    calibration : str
-        The calibration of the test.
 
     Examples
     --------
-    >>> Fragility(7, True, 0.1, 2.4, 500, "WeightedBootstrap").share
+    >>> Fragility(7, True, 500).share
     0.014
     """
 
     changes: int
     rejected: bool
-    margin: float
-    diameter: float
     n: int
-    calibration: str
 
     @property
     def share(self) -> float:
@@ -244,7 +234,7 @@ class Fragility(Summarized):
 
         Examples
         --------
-        >>> print(Fragility(7, True, 0.1, 2.4, 500, "WeightedBootstrap").summary())
+        >>> print(Fragility(7, True, 500).summary())
         Rejected. The decision survives replacing any 7 of the 500 points (1.4 %) by
         arbitrary values, as long as kernel, tilt and τ stay the same.
         """
@@ -303,13 +293,24 @@ def fragility(evidence: KSDEvidence, decision: Any) -> Fragility:
     (True, 9)
     """
     _check(evidence)
-    tau, n = evidence.tau.value, len(evidence.summary)
-    width = 2.0 * math.sqrt(tau)
-    survives = _survivor(evidence, decision, width / n)
+    n = len(evidence.summary)
+    step = 2.0 * math.sqrt(evidence.tau.value) / n
+
+    def survives(k: int) -> bool:
+        moved = step * _largest_sums(evidence, k)
+        critical = evidence.null.critical_range(decision.level, decision.radius, k * step, moved)
+        if critical is None:
+            raise TypeError(
+                f"`fragility` knows how bootstraps and deviation bounds move, not {decision.calibration}. "
+                "Test with WeightedBootstrap or BoundaryBootstrap."
+            )
+        if decision.rejected:
+            return bool(decision.ksd - k * step > critical[1])
+        return bool(decision.ksd + k * step <= max(decision.radius, critical[0]))
+
     # The decision survives 0 changes, and none beyond the first number of them that it does not survive.
     changes = bisect_left(range(1, n + 1), True, key=lambda k: not survives(k))
-    margin = abs(decision.ksd - decision.radius - decision.threshold)
-    return Fragility(changes, decision.rejected, margin, width, n, decision.calibration)
+    return Fragility(changes, decision.rejected, n)
 
 
 def _check(evidence: KSDEvidence) -> None:
@@ -328,24 +329,6 @@ def _check(evidence: KSDEvidence) -> None:
         raise ValueError('`fragility` is about V-statistics: use estimator="v".')
     if evidence.summary.grade != "exact":
         raise ValueError('`fragility` needs every pair of points: use engine="blocked".')
-
-
-def _survivor(evidence: KSDEvidence, decision: Any, step: float) -> Callable[[int], bool]:
-    """Whether the decision survives K changes, each of which moves D by at most ``step`` = Δ/n."""
-
-    def survives(k: int) -> bool:
-        moved = step * _largest_sums(evidence, k)
-        critical = evidence.null.critical_range(decision.level, decision.radius, k * step, moved)
-        if critical is None:
-            raise TypeError(
-                f"`fragility` knows how bootstraps and deviation bounds move, not {decision.calibration}. "
-                "Test with WeightedBootstrap or BoundaryBootstrap."
-            )
-        if decision.rejected:
-            return bool(decision.ksd - k * step > critical[1])
-        return bool(decision.ksd + k * step <= max(decision.radius, critical[0]))
-
-    return survives
 
 
 def _largest_sums(evidence: KSDEvidence, k: int) -> Floats:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steinball.arrays import Floats, as_numbers, check_share, like, to_host
-from steinball.evidence.base import Curve, Evidence, PairSums
+from steinball.evidence.base import Curve, Evidence, PairSums, last_place
 from steinball.explain.influence import as_places, points_at
 from steinball.radius.base import Radius
 from steinball.radius.contamination import Huber
@@ -22,7 +21,6 @@ from steinball.text import OF_DISTRIBUTION, OF_POINTS, Summarized, number, perce
 
 _DRAWS = 512
 _STEPS, _LOOKED, _SHOWN = 100, 1024, 8
-_CELLS, _TIMES = 64, 4  # of a search for the ends of zones: cells of a grid, and how often one of them is looked into
 
 
 def conceding(bound: float, level: float, of_what: str) -> str:
@@ -179,9 +177,8 @@ def _default_grid(evidence: Evidence, level: float, own: float | None, conceded:
 
 def _first_close(evidence: Evidence, level: float) -> float:
     """About the smallest share at which the verdict is the best one; 0 where there is none."""
-    shares = np.arange(1, _LOOKED + 1) / _LOOKED
-    verdicts = evidence.curve(Huber(1.0), shares, level).verdicts
-    return float(shares[verdicts.index(evidence.close)]) if evidence.close in verdicts else 0.0
+    first = _beginning(evidence, Huber(1.0), level, (evidence.close,), 1.0)
+    return math.ceil(first * _LOOKED) / _LOOKED if math.isfinite(first) else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,11 +206,9 @@ class Zones:
         return "misfit", "undecided", self.curve.close
 
     @property
-    def spans(self) -> list[tuple[str, float, float]]:
-        """Verdict, start and end of every zone that is there."""
-        ends = [0.0, min(self.first, self.end), min(max(self.first, self.second), self.end), self.end]
-        spans = zip(self.verdicts, ends[:-1], ends[1:], strict=True)
-        return [(verdict, low, high) for verdict, low, high in spans if high > low]
+    def ends(self) -> list[float]:
+        """Where the three zones begin, and where the last one ends; one that is not there has no width."""
+        return [0.0, min(self.first, self.end), min(self.second, self.end), self.end]
 
 
 def zones_of(evidence: Evidence, tolerated: Radius, level: float) -> Zones:
@@ -223,11 +218,8 @@ def zones_of(evidence: Evidence, tolerated: Radius, level: float) -> Zones:
         raise TypeError(f"beyond {tolerated!r} nothing else is tolerated without another test.")
     own = evidence.amount(tolerated, kind)
     most = 1.0 if kind.in_percent else 4.0 * max(evidence.distance(), own) or 1.0
-    upper, decidable = evidence.upper_bound(level), evidence.decidable(level)
-    first = _begin(lambda t: (np.asarray(evidence.pvalues(kind, t)) > level) | (not decidable), most)
-    second = (
-        _begin(lambda t: (evidence.limits(kind, t) >= upper) & (t > 0.0), most) if math.isfinite(upper) else math.inf
-    )
+    first = _beginning(evidence, kind, level, ("undecided", evidence.close), most)
+    second = _beginning(evidence, kind, level, (evidence.close,), most)
     seen = [value for value in (first, second, own) if value < most]
     end = _round_up(1.3 * max(seen, default=0.0), most) or most
     grid = np.linspace(0.0, end, _STEPS + 1)
@@ -237,19 +229,15 @@ def zones_of(evidence: Evidence, tolerated: Radius, level: float) -> Zones:
     return Zones(kind, own, evidence.curve(kind, grid, level), first, second)
 
 
-def _begin(holds: Callable[[Floats], NDArray[np.bool_]], most: float) -> float:
-    """The smallest amount at which something holds that then keeps holding; infinite where it never does."""
-    low, high = 0.0, most
-    for _ in range(_TIMES):
-        grid = np.linspace(low, high, _CELLS + 1)
-        there = holds(grid)
-        if not there.any():
-            return math.inf
-        k = int(np.argmax(there))
-        if k == 0:
-            return low
-        low, high = float(grid[k - 1]), float(grid[k])
-    return high
+def _beginning(evidence: Evidence, kind: Radius, level: float, verdicts: tuple[str, ...], most: float) -> float:
+    """The smallest amount that has one of these verdicts, as all larger ones do; infinite where there is none."""
+
+    def before(amount: float) -> bool:
+        return evidence.curve(kind, np.array([amount]), level).verdicts[0] not in verdicts
+
+    if before(most):
+        return math.inf
+    return last_place(before, 0.0, most) if before(0.0) else 0.0
 
 
 def _round_up(value: float, most: float) -> float:
@@ -359,7 +347,7 @@ def _places(sums: PairSums, kind: Any) -> SteinPoints:
     return points_at(problem, problem.rows.tested(as_places(problem, kind, "kind")))
 
 
-def _shares(sums: PairSums, where: SteinPoints | str) -> tuple[float, float, float]:
+def _shares(sums: PairSums, where: SteinPoints | str) -> list[float]:
     """The shares between which contamination at points, or where it shows most, is detected every second time, and the
     estimate."""
     stein, points = sums.problem.stein, _typical(sums)
@@ -374,7 +362,7 @@ def _shares(sums: PairSums, where: SteinPoints | str) -> tuple[float, float, flo
     else:
         there, square = where, float(to_host(stein.block(where, where)).mean())
     if square <= 0.0 or not math.isfinite(sums.critical):
-        return (math.inf,) * 3
+        return [math.inf] * 3
     length = math.sqrt(square)  # |μ_R|
     values = to_host(stein.block(points, there)).mean(axis=1) / length
     scatter = max(0.0, float(diagonal.mean() - np.square(values).mean())) / len(sums) if sums.estimator == "v" else 0.0
@@ -382,7 +370,7 @@ def _shares(sums: PairSums, where: SteinPoints | str) -> tuple[float, float, flo
     low = math.sqrt(max(0.0, sums.critical - root)) * math.sqrt(sums.critical + root) / length
     high = sums.critical / length
     share = low if sums.radius == 0.0 else (low + high) / 2.0
-    return tuple(end if end <= 1.0 else math.inf for end in (low, high, share))  # type: ignore[return-value]
+    return [end if end <= 1.0 else math.inf for end in (low, high, share)]
 
 
 def _typical(sums: PairSums) -> SteinPoints:

@@ -168,7 +168,7 @@ class ComparisonResult(Reported):
         ax : axes, a pair of them for the overview, or the name of a file; optional
             Where to draw; by default in a new figure.
         """
-        from steinball.show.comparison import plot_comparison
+        from steinball.show.pictures import plot_comparison
 
         return plot_comparison(self, kind, ax)
 

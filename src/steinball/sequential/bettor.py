@@ -50,10 +50,6 @@ class WealthByShare:
         self.best, self.now = np.maximum(self.best, wealth.max(axis=0)), wealth[-1]
         return np.asarray(wealth[:, 0])
 
-    def rejected_share(self, level: float) -> float:
-        """The largest share, of the grid or the tested one, that is rejected; 0 if none is. Smaller ones are, too."""
-        return float(self.shares[np.exp(-self.best) <= level].max(initial=0.0))
-
 
 TOGETHER = 64
 """Points that are taken in at once: they bound the memory of a step."""
@@ -75,14 +71,13 @@ class KeptPoints:
     spare: Floats
     center: Floats
     seen: int = 0
-    renewal: int = 0
-    state: ClassVar = ("points", "spare", "center", "seen", "renewal")
+    state: ClassVar = ("points", "spare", "center", "seen")
 
     @classmethod
     def empty(cls, budget: int, center: Floats) -> KeptPoints:
         """Nothing kept yet; ``center`` (d,) is where coordinates are measured from, for their rounding alone."""
         nothing = np.empty((0, 2, center.size))
-        return cls(budget, nothing, nothing, center, renewal=2 * budget)
+        return cls(budget, nothing, nothing, center)
 
     @property
     def full(self) -> bool:
@@ -90,8 +85,8 @@ class KeptPoints:
         return self.seen >= self.budget
 
     def room(self) -> int:
-        """How many points may come before something changes: the budget is full, or kept points are renewed."""
-        return (self.renewal if self.full else self.budget) - self.seen
+        """How many points come before something changes: the budget is full, or the stream has doubled since then."""
+        return (self.budget << (self.seen // self.budget).bit_length()) - self.seen
 
     def prepared(self, stein: SteinKernel, first: int | None = None) -> SteinPoints:
         """The kept points, or the first of them, made ready for blocks."""
@@ -132,21 +127,21 @@ class Direction:
         """f_t(x_t) for the next points, (m,), and S with these points in it; NaN where there is no direction."""
         here = self.stein.prepare(points[:, 0], points[:, 1], kept.center)
         diagonal = self.stein.diagonal(points[:, 0], points[:, 1])
-        step = self._project if kept.full else self._sum
+        step = self._products_with_projection if kept.full else self._products_with_sum
         block = self.stein.block(kept.prepared(self.stein), here) if kept.seen else np.empty((0, len(here)))
         sums, squares = step(block, here, diagonal)
         traces = np.cumsum(np.concatenate([[self.trace], diagonal]))
         self.trace = float(traces[-1])
         return along_direction(sums, squares, traces[:-1], diagonal)
 
-    def _sum(self, block: Floats, here: SteinPoints, diagonal: Floats) -> tuple[Floats, Floats]:
+    def _products_with_sum(self, block: Floats, here: SteinPoints, diagonal: Floats) -> tuple[Floats, Floats]:
         """⟨S, u(·, x)⟩ and |S|² before each point, with S the sum of all points."""
         sums = block.sum(axis=0) + np.triu(self.stein.block(here, here), 1).sum(axis=0)
         squares = np.cumsum(np.concatenate([[self.square], 2.0 * sums + diagonal]))
         self.square = float(squares[-1])
         return sums, squares[:-1]
 
-    def _project(self, block: Floats, here: SteinPoints, diagonal: Floats) -> tuple[Floats, Floats]:
+    def _products_with_projection(self, block: Floats, here: SteinPoints, diagonal: Floats) -> tuple[Floats, Floats]:
         """⟨ΠS, u(·, x)⟩ and |ΠS|² before each point."""
         features = scipy.linalg.solve_triangular(self.factor, block, lower=True, check_finite=False)  # (kept, m)
         totals = np.cumsum(np.concatenate([self.coordinates[:, None], features], axis=1), axis=1)
@@ -155,7 +150,7 @@ class Direction:
         before = totals[:, :-1]
         return np.sum(before * features, axis=0), np.sum(before * before, axis=0)
 
-    def project(self, kept: KeptPoints) -> None:
+    def renew(self, kept: KeptPoints) -> None:
         """S, or ΠS on the kept points, is projected on the span of those that take their place."""
         before, points = kept.prepared(self.stein), self.stein.prepare(kept.spare[:, 0], kept.spare[:, 1], kept.center)
         projected = len(self.coordinates) > 0
@@ -209,12 +204,12 @@ class Bettor:
         return np.concatenate(paths)
 
     def _keep(self, points: Floats) -> None:
-        kept = self.kept
+        kept, renewed = self.kept, len(points) == self.kept.room()
         kept.add(points, self.rng)
-        if kept.seen in (kept.budget, kept.renewal):  # at the budget the spare points are the kept ones
+        if renewed:  # at the budget the spare points are the kept ones
             for direction in self.directions:
-                direction.project(kept)
-            kept.points, kept.renewal = kept.spare, 2 * kept.seen
+                direction.renew(kept)
+            kept.points = kept.spare
 
     def arrays(self) -> dict[str, Any]:
         """Everything that changes, and u at kept points, as arrays by name."""

@@ -53,8 +53,8 @@ def _as_kernels(kernel: Any) -> tuple[Kernel, ...] | None:
     if kernel is None:
         return None
     kernels = tuple(kernel) if isinstance(kernel, Sequence) else (kernel,)
-    if not kernels or not all(isinstance(k, Kernel) for k in kernels):
-        raise TypeError(f"`kernel` must be a kernel of `steinball.kernels`, several of them, or None, got {kernel!r}.")
+    for each in kernels or (kernel,):
+        arrays.check_kind(each, Kernel, "kernel", "a kernel of `steinball.kernels`, several of them, or None")
     return kernels
 
 
@@ -190,7 +190,8 @@ class SequentialTest(stream.Stream):
     @property
     def contamination_bound(self) -> float:
         """At confidence 1 − level, at least this share of the distribution is contaminated, at all times at once."""
-        return self._wealth.rejected_share(self.level)
+        wealth = self._wealth  # smaller shares than one that is rejected are, too
+        return float(wealth.shares[np.exp(-wealth.best) <= self.level].max(initial=0.0))
 
     @property
     def lower_bound(self) -> float:
@@ -289,8 +290,8 @@ class SequentialTest(stream.Stream):
         steins = [SteinKernel(kernel, first.tilt) for kernel in self._kernel or (first.kernel,)]
         if not isinstance(self._tau, str):
             return steins, self._tau, move
-        known, burnt = Knowledge(subject.model), burnt if move is None or not len(burnt) else move(burnt)
-        starts = (known.draws(DRAWS), burnt if len(burnt) else None, known.location, np.zeros(dimension))
+        known = Knowledge(subject.model)
+        starts = (known.draws(DRAWS), None if few else subject.samples, known.location, np.zeros(dimension))
         points = next(np.atleast_2d(place) for place in starts if place is not None)
         return steins, tuple(_bound(self._tau, subject.model, points, stein) for stein in steins), move
 

@@ -51,21 +51,19 @@ def as_rows(batch: Any, name: str, dimension: int | None) -> Array:
 
 @dataclass(eq=False)
 class WealthPath:
-    """A path of log W in bounded memory: at every ``stride``-th point, the stride doubling when too many are held."""
+    """A path of log W in bounded memory: at every k-th point, k doubling when too many are held."""
 
-    stride: int = 1
     n: Any = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     log_wealth: Floats = field(default_factory=lambda: np.empty(0))
-    state: ClassVar = ("stride", "n", "log_wealth")
+    state: ClassVar = ("n", "log_wealth")
 
     def add(self, first: int, path: Floats) -> None:
         """log W after the points ``first``, ``first`` + 1, …"""
-        self.n = np.append(self.n, first + np.arange(path.size))
-        self.log_wealth = np.append(self.log_wealth, path)
-        while np.count_nonzero(self.n % self.stride == 0) > KEPT:
-            self.stride *= 2
-        chosen = self.n % self.stride == 0
-        self.n, self.log_wealth = self.n[chosen], self.log_wealth[chosen]
+        n, log_wealth = np.append(self.n, first + np.arange(path.size)), np.append(self.log_wealth, path)
+        every = int(n[0]) if n.size else 1  # the first point that is held is the k-th
+        while np.count_nonzero(n % every == 0) > KEPT:
+            every *= 2
+        self.n, self.log_wealth = n[n % every == 0], log_wealth[n % every == 0]
 
 
 class Stream:

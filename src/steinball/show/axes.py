@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from textwrap import fill
 from typing import Any
@@ -102,23 +103,20 @@ _COLORS = {
     "good": ("good",),
     "blamed": ("blamed", "misfit", "more"),
 }
-_LINES: dict[str, dict[str, Any]] = {
-    "model": {"linewidth": 2},
-    "contour": {"linewidth": 1.3},
-    "axis": {"linewidth": 0.8},
-    "level": {"linewidth": 1, "linestyle": "--"},
-    "own": {"linewidth": 1},
-    "outline": {"linewidth": 2},
-    "rug": {"linewidth": 1.2},
-    "interval": {"linewidth": 3, "solid_capstyle": "butt"},
-}
-"""Lines by the first word of their kind; other kinds are shapes, which are filled."""
+_WIDTHS = {"model": 2, "contour": 1.3, "axis": 0.8, "level": 1, "own": 1, "outline": 2, "rug": 1.2, "interval": 3}
+"""Of lines, by the first word of their kind; other kinds are shapes, which are filled."""
 
+_STYLES: dict[str, dict[str, Any]] = {"level": {"linestyle": "--"}, "interval": {"solid_capstyle": "butt"}}
 _MARKERS: dict[str, dict[str, Any]] = {
     "far": {"marker": "^", "facecolors": "none"},
     "blamed": {"marker": "D", "linewidths": 0},
     "own": {"linewidths": 0, "zorder": 5},
 }
+
+
+def draw_described(frame: Callable[[Any], Frame], subject: Any, ax: Any) -> Any:
+    """The picture that ``frame`` describes of a subject, such as a result, in axes."""
+    return draw_frame(frame(subject), ax)
 
 
 def draw_frame(frame: Frame, ax: Any = None) -> Any:
@@ -157,11 +155,11 @@ def _draw_element(element: Element, ax: Any, theme: Theme) -> None:
     look: dict[str, Any] = {"color": vars(theme)[color], "label": plain(element.label) or None}
     if element.form == "paths":
         broken = np.insert(element.places, element.places.shape[1], np.nan, axis=1).reshape(-1, 2)[:-1]
-        line = _LINES.get(element.kind.split()[0])
-        if line is None:
+        kind = element.kind.split()[0]
+        if kind not in _WIDTHS:
             ax.fill(*broken.T, alpha=0.5, linewidth=0, **look)
         else:
-            ax.plot(*broken.T, clip_on=False, **look, **line)
+            ax.plot(*broken.T, linewidth=_WIDTHS[kind], clip_on=False, **look, **_STYLES.get(kind, {}))
     elif element.form == "box":
         (left, low), (right, high) = element.places
         alpha = theme.tint if element.opacity is None else element.opacity

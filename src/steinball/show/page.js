@@ -3,24 +3,22 @@
 (() => {
   const element = (id) => document.getElementById(id);
   const facts = JSON.parse(element("numbers").textContent);
-  const floats = (text) => new Float64Array(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
   const slider = facts.slider, levels = facts.levels, own = { level: facts.level, tolerance: slider && slider.own };
   const now = { level: own.level, tolerance: own.tolerance };
-  const pvalues = slider ? floats(facts.pvalues) : null, limits = slider ? floats(facts.limits) : null;
 
   // Where the sliders stand, in the tables that the library wrote; the numbers of the test itself stand apart.
-  const place = (tolerance) => Math.min(pvalues.length - 1, Math.round(tolerance / slider.step));
+  const place = (tolerance) => Math.min(slider.pvalues.length - 1, Math.round(tolerance / slider.step));
   const row = (level) => level === own.level ? levels.upper.length - 1 : Math.round(level * 1000) - levels.first;
 
   // One setting, decided: evidence/base.py, three_way_verdict.
   const decide = (tolerance, level) => {
     const k = row(level), ours = !slider || tolerance === own.tolerance;
-    const pvalue = ours ? facts.pvalue : pvalues[place(tolerance)];
+    const pvalue = ours ? facts.pvalue : slider.pvalues[place(tolerance)];
     const rejected = pvalue <= level && levels.decidable[k];
     const plain = rejected ? "rejected" : "not rejected";
     if (!slider) return { pvalue, rejected, word: facts.zero ? plain : rejected ? "misfit" : "undecided" };
-    const limit = ours ? slider.limit : limits[place(tolerance)], upper = levels.upper[k];
-    const close = limit > 0 && upper !== null && upper <= limit;
+    const limit = ours ? slider.limit : slider.limits[place(tolerance)];
+    const close = limit > 0 && levels.upper[k] <= limit;
     const word = tolerance === 0 || (ours && facts.zero) ? plain : rejected ? "misfit" : close ? slider.close : "undecided";
     return { pvalue, rejected, word };
   };
@@ -28,11 +26,10 @@
   const short = (value) => String(Number(value.toPrecision(4)));
   const share = (value) => `${Number((100 * value).toPrecision(3))} %`;
   const told = (tolerance) => slider.percent ? share(tolerance) : short(tolerance);
-  const kinds = { misfit: "misfit", rejected: "misfit", "not rejected": "plain", [slider && slider.close]: "good" };
 
   // The first position of the slider for the tolerance at which something holds.
   const begin = (there) => {
-    for (let k = 0; k < pvalues.length; k++) if (there(k * slider.step)) return Math.min(k * slider.step, slider.end);
+    for (let k = 0; k < slider.pvalues.length; k++) if (there(k * slider.step)) return Math.min(k * slider.step, slider.end);
     return slider.end;
   };
 
@@ -61,10 +58,9 @@
 
   const show = () => {
     const answer = decide(now.tolerance, now.level), verdict = element("verdict");
-    verdict.textContent = answer.word.toUpperCase();
-    verdict.className = `chip ${kinds[answer.word] || "undecided"}`;
+    verdict.textContent = verdict.dataset.verdict = answer.word.toUpperCase();
     element("pvalue").textContent = short(answer.pvalue);
-    if (element("tolerance-now")) element("tolerance-now").textContent = told(now.tolerance);
+    if (slider) element("tolerance-now").textContent = told(now.tolerance);
     element("level-now").textContent = short(now.level);
     element("back").hidden = now.level === own.level && now.tolerance === own.tolerance;
     if (slider) {
@@ -73,15 +69,21 @@
     }
   };
 
-  const listen = (name) => {
-    const input = element(name);
-    if (input) input.addEventListener("input", () => { now[name] = Number(input.value); show(); });
-    return input;
-  };
-  const inputs = { tolerance: listen("tolerance"), level: listen("level") };
+  const ends = { level: { min: levels.first / 1000, max: (levels.first + levels.upper.length - 2) / 1000, step: 0.001 } };
+  if (slider) {
+    ends.tolerance = { min: 0, max: slider.most, step: slider.step };
+    element("tolerance-name").textContent = slider.label;
+  } else {
+    element("tolerance").parentNode.remove();
+    element("choosing").textContent = "The level has to be chosen before the data are seen.";
+  }
+  for (const name in ends) {
+    const input = Object.assign(element(name), ends[name], { value: own[name] });
+    input.addEventListener("input", () => { now[name] = Number(input.value); show(); });
+  }
   element("back").addEventListener("click", () => {
     Object.assign(now, own);
-    for (const [name, input] of Object.entries(inputs)) if (input) input.value = own[name];
+    for (const name in ends) element(name).value = own[name];
     show();
   });
   show();

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 from collections.abc import Iterable, Sequence
@@ -12,78 +11,60 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Floats
 from steinball.files import write_whole
 from steinball.record import versions
 from steinball.results.base import Result
 from steinball.results.comparison import NOT_CLOSE, ComparisonResult
 from steinball.sequential.monitor import Monitor
-from steinball.show.comparison import FRAMES, words_of
-from steinball.show.panels import tolerance_frame
+from steinball.show.panels import COMPARISON, tolerance_frame, words_of
 from steinball.show.pictures import PICTURES, can_slide, possible_pictures
-from steinball.show.svg import Drawing, Frame, safe
+from steinball.show.svg import Frame, ends_of, figure_of, safe
 from steinball.show.view import Scene
 from steinball.text import CONTAMINATED, Row, number, percent, short
 
-STEP = 0.001
-"""Between two positions of a slider for shares and levels."""
-
-_LARGEST_LEVEL, _FEW, _MANY = 0.25, 101, 1001
+_LARGEST_LEVEL, _FEW = 0.25, 100
+_PER_MILLE = 1000  # positions of a slider for shares and levels, from 0 to 1
 
 
 def numbers_of(scene: Scene) -> dict[str, Any]:
     """All that the sliders need; exact numbers, so that the page decides as the library does.
 
-    Of each position of the slider for the level: the upper bound of the misfit, and whether anything can be rejected.
+    Of each position of the slider for the level, which begins where the draws can reject: the upper bound of the
+    misfit, and whether anything can be rejected. The last one is the level of the test.
     """
-    result, evidence, (first, last) = scene.result, scene.result._evidence, level_ends(scene.result)
-    positions = [*(k / 1000 for k in range(first, last + 1)), result.level]
-    uppers = map(evidence.upper_bound, positions)
-    levels = {
-        "first": first,
-        "upper": [float(upper) if math.isfinite(upper) else None for upper in uppers],
-        "decidable": list(map(evidence.decidable, positions)),
-    }
-    own = {"level": result.level, "pvalue": result.pvalue, "zero": result._headline().endswith("REJECTED")}
-    return {**own, "levels": levels, **(_tolerances(scene) if can_slide(result) else {"slider": None})}
-
-
-def level_ends(result: Result) -> tuple[int, int]:
-    """The first and the last position of the slider for the level, in thousandths: from what the draws can reach."""
-    draws = result._evidence.n_resamples
-    least = 1.0 / (STEP * (draws + 1)) if draws else 1.0
-    most = max(_LARGEST_LEVEL, result.level) / STEP
-    return max(1, math.ceil(least - 1e-9)), max(math.ceil(most - 1e-9), math.ceil(least))
-
-
-def slider_end(scene: Scene) -> float:
-    """Half of the data, or all of them where that much is at stake; of distances, beyond all zones."""
-    zones = scene.zones
-    if not zones.kind.in_percent:
-        return 2.0 * zones.end
-    return 0.5 if max(zones.end, zones.own) <= 0.5 else 1.0
-
-
-def slider_step(scene: Scene) -> float:
-    """Between two positions; a test without draws takes longer at each of them, and has fewer."""
-    positions = _MANY if scene.result._evidence.n_resamples else _FEW
-    return STEP if scene.zones.kind.in_percent and positions == _MANY else slider_end(scene) / (positions - 1)
+    result, evidence = scene.result, scene.result._evidence
+    first = math.ceil(_PER_MILLE / (evidence.n_resamples + 1) - 1e-9) if evidence.n_resamples else 1
+    last = max(first, math.ceil(_PER_MILLE * max(_LARGEST_LEVEL, result.level) - 1e-9))
+    positions = [*(k / _PER_MILLE for k in range(first, last + 1)), result.level]
+    levels = {"first": first, "upper": _numbers(map(evidence.upper_bound, positions))}
+    levels["decidable"] = list(map(evidence.decidable, positions))
+    zero, slider = result._headline().endswith("REJECTED"), _tolerances(scene) if can_slide(result) else None
+    return {"level": result.level, "pvalue": result.pvalue, "zero": zero, "levels": levels, "slider": slider}
 
 
 def _tolerances(scene: Scene) -> dict[str, Any]:
-    """The slider for the tolerance, and p-value and limit at each of its positions."""
-    zones, evidence, step, end = scene.zones, scene.result._evidence, slider_step(scene), slider_end(scene)
-    limit = float(evidence.limits(zones.kind, np.array([zones.own]))[0])
-    slider = {"percent": zones.kind.in_percent, "own": zones.own, "limit": limit, "close": zones.curve.close}
-    slider |= {"end": zones.end, "step": step, "frame": Drawing(tolerance_frame(scene)).ends}
-    amounts = np.array([float(f"{k * step:.12g}") for k in range(round(end / step) + 1)])
+    """The slider for the tolerance, and p-value and limit at each of its positions.
+
+    It ends at half of the data, or at all of them where that much is at stake; for distances beyond all zones. A test
+    without draws takes longer at each position, and has fewer.
+    """
+    zones, evidence, most, many = scene.zones, scene.result._evidence, 2.0 * scene.zones.end, _PER_MILLE
+    if zones.kind.in_percent:
+        most = 0.5 if max(zones.end, zones.own) <= 0.5 else 1.0
+        many = round(most * _PER_MILLE)
+    step = most / (many if evidence.n_resamples else _FEW)
+    amounts = np.array([float(f"{k * step:.12g}") for k in range(round(most / step) + 1)])
     curve = evidence.curve(zones.kind, amounts, scene.result.level)
-    return {"slider": slider, "pvalues": _packed(curve.pvalues), "limits": _packed(curve.limits)}
+    limits = _numbers(evidence.limits(zones.kind, np.append(amounts, zones.own)))
+    slider = {"label": zones.kind.axis.capitalize(), "percent": zones.kind.in_percent, "close": zones.curve.close}
+    slider |= {"own": zones.own, "end": zones.end, "most": most, "step": step}
+    slider |= {"frame": ends_of(tolerance_frame(scene)), "pvalues": _numbers(curve.pvalues)}
+    return slider | {"limits": limits[:-1], "limit": limits[-1]}
 
 
-def _packed(values: Floats) -> str:
-    """Every bit of the numbers, as text."""
-    return base64.b64encode(np.ascontiguousarray(values, dtype="<f8").tobytes()).decode()
+def _numbers(values: Iterable[float]) -> list[float]:
+    """Numbers for JSON, which knows nothing infinite: the largest float stands for that."""
+    return [float(value) for value in np.nan_to_num(list(values))]
 
 
 def as_json(values: Any) -> str:
@@ -98,55 +79,39 @@ def as_json(values: Any) -> str:
     return plain.replace("<", "\\u003c").replace("&", "\\u0026").replace("\u2028", "\\u2028")
 
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 _COLUMNS, _BLAMED = 8, 20
-_TOLERANCE = (
-    "The tolerance may be chosen after seeing the data: the tolerated sets lie within each other, so that one "
-    "statement holds for all of them at once. The level may not: it has to be chosen before the data are seen."
-)
 _DESCRIBES = "This describes these data; it is not a confidence statement."
-_LEVEL = "The level has to be chosen before the data are seen."
-_KINDS = {"MISFIT": "misfit", "REJECTED": "misfit", "ALARM": "misfit"}
-_KINDS |= dict.fromkeys(("GOOD ENOUGH", "CLOSE IN KSD", "DIFFERENCE SHOWN"), "good")
-_KINDS |= dict.fromkeys(("NOT REJECTED", "NO ALARM", "NO DIFFERENCE SHOWN"), "plain")
 
 
 def write_report(result: Result, path: str | Path, *, data: Any = None, title: str = "") -> Path:
     """Write the page of a result."""
-    return write_page(path, page_of(Scene(result, data), title))
-
-
-def page_of(scene: Scene, title: str = "") -> str:
-    """The page as text."""
-    result, told = scene.result, possible_pictures(scene.result)
-    sections = [
+    scene, told = Scene(result, data), possible_pictures(result)
+    parts = [
         head_of(result, title),
-        _live(scene),
+        _file("live.html").format(numbers=as_json(numbers_of(scene)), script=_file("page.js")),
         panel_section(picture.frame(scene) for picture in map(PICTURES.__getitem__, told) if picture.frame),
         _points(scene) if "data" in told else _blamed(scene) if "regions" in told else "",
         section("detectable", "What could have been detected", _paragraphs([result._detectable()])),
         warnings_of(result),
         computed(result),
     ]
-    script = _SCRIPT.format(numbers=as_json(numbers_of(scene)), script=_file("page.js"))
-    return whole_page(title or result.title, sections, script)
+    return write_page(path, title or result.title, parts)
 
 
 def write_comparison(result: ComparisonResult, path: str | Path, title: str = "") -> Path:
     """Write the page of a comparison."""
     note = f"{NOT_CLOSE} MMD is the maximum mean discrepancy, by one kernel for all models."
-    told = [
-        (words_of(pair), pair.closer or "no difference shown", pair.pvalue, *pair.interval) for pair in result.pairs
-    ]
-    rows = [[pair, closer, *map(short, numbers)] for pair, closer, *numbers in told]
+    closer = [pair.closer or "no difference shown" for pair in result.pairs]
+    told = zip(result.pairs, closer, strict=True)
+    rows = [[words_of(pair), found, *map(short, (pair.pvalue, *pair.interval))] for pair, found in told]
     parts = [
         head_of(result, title),
-        panel_section(frame(result) for frame in FRAMES.values()),
+        panel_section(frame(result) for frame in COMPARISON.values()),
         section("pairs", "Every pair", table_of(["first, second", "closer", "p-value", "from", "to"], rows)),
         warnings_of(result),
         computed(result, note),
     ]
-    return write_page(path, whole_page(title or result.title, parts))
+    return write_page(path, title or result.title, parts)
 
 
 def write_monitor(monitor: Monitor, path: str | Path, title: str = "") -> Path:
@@ -162,7 +127,7 @@ def write_monitor(monitor: Monitor, path: str | Path, title: str = "") -> Path:
         section("alarms", "Last alarms", table_of(["row", "evidence", "column"], alarms)) if alarms else "",
         section("computed", "State", facts(rows)),
     ]
-    return write_page(path, whole_page(title, parts))
+    return write_page(path, title, parts)
 
 
 def _evidence(monitor: Monitor) -> Frame:
@@ -177,38 +142,11 @@ def _evidence(monitor: Monitor) -> Frame:
     return frame
 
 
-def write_page(path: str | Path, page: str) -> Path:
-    """Write a page."""
+def write_page(path: str | Path, title: str, sections: Iterable[str]) -> Path:
+    """Write a document with this title and these sections, in the style of all pages."""
+    page = _file("page.html").format(title=safe(title), style=_file("page.css"), body="".join(sections))
     write_whole(path, page.encode())
     return Path(path)
-
-
-def whole_page(title: str, sections: Iterable[str], script: str = "") -> str:
-    """A document with this title and these sections, in the style of all pages."""
-    body, style = "".join(sections), _file("page.css")
-    return _TEMPLATE.format(title=safe(title), policy=_POLICY, style=style, body=body, script=script)
-
-
-_TEMPLATE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<title>{title}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<main>
-{body}</main>
-{script}</body>
-</html>
-"""
-_SCRIPT = """<script type="application/json" id="numbers">{numbers}</script>
-<script>
-{script}</script>
-"""
 
 
 def _file(name: str) -> str:
@@ -224,46 +162,16 @@ def head_of(result: Any, title: str) -> str:
 
 def head(title: str, verdict: str, words: str, numbers: Iterable[str] = ()) -> str:
     """The top of a page."""
-    chip = f'<span class="chip {_KINDS.get(verdict, "undecided")}">{safe(verdict)}</span>'
+    chip = f'<span class="chip" data-verdict="{safe(verdict)}">{safe(verdict)}</span>'
     return (
         f'<header>\n<h1>{safe(title)}</h1>\n<p class="lead">{chip} {safe(words)}</p>\n'
         f'<p class="small">{safe(" · ".join(numbers))}</p>\n</header>\n'
     )
 
 
-_LIVE = """<section class="live" id="live" hidden>
-<div class="sliders">
-{sliders}</div>
-<p class="readout"><output class="chip" id="verdict" aria-live="polite"></output>
-<span>p-value <output id="pvalue"></output></span>
-<button id="back" type="button" hidden>as tested</button></p>
-<p class="small">{choosing}</p>
-</section>
-"""
-
-
-def _live(scene: Scene) -> str:
-    """The sliders, and what they move; hidden until the script has made it work."""
-    result, slides = scene.result, can_slide(scene.result)
-    sliders, (first, last) = "", level_ends(result)
-    if slides:
-        name = scene.zones.kind.axis.capitalize()
-        sliders = _slider("tolerance", name, 0.0, slider_end(scene), slider_step(scene), scene.zones.own)
-    sliders += _slider("level", "Level", first * STEP, last * STEP, STEP, result.level)
-    return _LIVE.format(sliders=sliders, choosing=_TOLERANCE if slides else _LEVEL)
-
-
-def _slider(name: str, words: str, low: float, high: float, step: float, value: float) -> str:
-    numbers = f'min="{low:.12g}" max="{high:.12g}" step="{step:.12g}" value="{value!r}"'
-    return (
-        f'<label for="{name}">{words}: <output id="{name}-now"></output>'
-        f'<input type="range" id="{name}" name="{name}" {numbers}></label>\n'
-    )
-
-
 def panel_section(frames: Iterable[Frame]) -> str:
     """Pictures side by side, where there is room."""
-    figures = "".join(Drawing(frame).figure() for frame in frames)
+    figures = "".join(map(figure_of, frames))
     return f'<section class="panels">\n{figures}</section>\n'
 
 
@@ -305,9 +213,7 @@ def table_of(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _line(cells: Sequence[str], tag: str) -> str:
-    """A row; all but the first cell are numbers."""
-    kinds = ["", *[' class="number"'] * (len(cells) - 1)]
-    return "<tr>" + "".join(f"<{tag}{k}>{safe(c)}</{tag}>" for c, k in zip(cells, kinds, strict=True)) + "</tr>\n"
+    return f"<tr>{''.join(f'<{tag}>{safe(cell)}</{tag}>' for cell in cells)}</tr>\n"
 
 
 def warnings_of(result: Any) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,16 @@ from steinball.arrays import Floats
 from steinball.explain.explanation import Explanation
 from steinball.files import write_whole
 from steinball.kernels.base import unit_kernel
+from steinball.predictive.finding import BAND_LEVELS, bands
 from steinball.results.aggregated import KernelsResult
 from steinball.results.base import Result
+from steinball.results.comparison import ComparisonResult
 from steinball.results.predictive import PredictiveResult
 from steinball.results.regions import SharesResult
-from steinball.show.axes import NEEDED, Theme, canvas, draw_frame, finish, new_axes, plain
-from steinball.show.panels import region_frame, sample_frame, tolerance_frame
-from steinball.show.predictive import draw_bands, has_bands, pit_frame, table_frame
+from steinball.show import panels
+from steinball.show.axes import NEEDED, Theme, canvas, draw_described, finish, new_axes, plain
 from steinball.show.svg import Frame
-from steinball.show.view import MOST, Scene, View, some_of
+from steinball.show.view import MOST, Scene, View, some_of, widened
 from steinball.text import count, number, percent
 
 _LARGEST = 300.0
@@ -129,11 +131,8 @@ def draw_diagonal(scene: Scene, ax: Any) -> Any:
 
 def _window(x: Floats) -> tuple[float, float]:
     """From the least point to the largest; a far one must not make a line of all others."""
-    low, high = np.quantile(x, [_TAIL, 1.0 - _TAIL])
-    room = 0.5 * (high - low) or 1.0
-    ends = max(float(x.min()), low - room), min(float(x.max()), high + room)
-    margin = 0.03 * (ends[1] - ends[0]) or 1.0
-    return ends[0] - margin, ends[1] + margin
+    low, high = widened(np.quantile(x, [_TAIL, 1.0 - _TAIL]), 0.5)
+    return widened((max(float(x.min()), low), min(float(x.max()), high)), 0.03)
 
 
 _CELLS = 60
@@ -175,6 +174,35 @@ def _draw_plane(explanation: Explanation, view: View, ax: Any) -> None:
     ax.set(xlabel=xlabel, ylabel=ylabel, xlim=view.window[:, 0], ylim=view.window[:, 1])
 
 
+def has_bands(result: Any) -> bool:
+    """Whether the laws have quantiles to draw."""
+    return result._evidence.pit.quantiles is not None
+
+
+def draw_bands(scene: Scene, ax: Any) -> Any:
+    """y against the feature that decides: predicted quantiles as bands, and observed ones in each bin."""
+    evidence: Any = scene.result._evidence
+    box, (ax, theme) = panels.Box.of(scene.result), canvas(ax)
+    found = bands(evidence.y, evidence.pit, evidence.features, box.feature)
+    assert found is not None
+    x = box.bins.astype(float) if box.categories else box.column
+    some = some_of(np.ones(x.size, dtype=bool), MOST)
+    ax.scatter(x[some], evidence.y[some], s=6, color=theme.data, alpha=0.5, linewidths=0, label="rows")
+    there = np.isfinite(found.centers)
+    centers, wanted = found.centers[there], found.predicted[:, there]
+    for k, alpha in ((0, 0.15), (1, 0.3)):
+        label = f"predicted {percent(BAND_LEVELS[4 - k] - BAND_LEVELS[k])}"
+        ax.fill_between(centers, wanted[k], wanted[4 - k], color=theme.model, alpha=alpha, linewidth=0, label=label)
+    ax.plot(centers, wanted[2], color=theme.model, linewidth=2, label="predicted median")
+    for k, seen in enumerate(found.observed[:, there]):
+        look = {"linewidth": 2 if k == 2 else 1, "linestyle": "-" if k == 2 else "--", "color": theme.blamed}
+        ax.plot(centers, seen, **look, label="observed: 5, 25, 50, 75, 95 %" if k == 2 else None)
+    if box.categories:
+        ax.set_xticks([at - 0.5 for at, _ in box.marks], [plain(words) for _, words in box.marks])
+    ax.set(xlabel=plain(box.finding.feature), ylabel="y")
+    return finish(ax, "predicted and observed quantiles")
+
+
 _METADATA = {".png": {"Software": None}, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
 """The formats of a file; what would differ from one drawing to the next is left out of it."""
 
@@ -194,7 +222,7 @@ class Picture:
 
 
 def _framed(frame: Callable[[Scene], Frame], possible: Callable[[Result], bool], side: str) -> Picture:
-    return Picture(lambda scene, ax: draw_frame(frame(scene), ax), possible, side, frame)
+    return Picture(partial(draw_described, frame), possible, side, frame)
 
 
 def can_slide(result: Result) -> bool:
@@ -222,12 +250,12 @@ def _draw_path(scene: Scene, ax: Any) -> Any:
 
 
 PICTURES: dict[str, Picture] = {
-    "regions": _framed(region_frame, _has_regions, "left"),
-    "table": _framed(table_frame, _has_table, "left"),
-    "pit": _framed(pit_frame, _has_table, "right"),
+    "regions": _framed(panels.region_frame, _has_regions, "left"),
+    "table": _framed(panels.table_frame, _has_table, "left"),
+    "pit": _framed(panels.pit_frame, _has_table, "right"),
     "bands": Picture(draw_bands, lambda result: _has_table(result) and has_bands(result)),
-    "data": _framed(sample_frame, _has_points, "left"),
-    "tolerance": _framed(tolerance_frame, can_slide, "right"),
+    "data": _framed(panels.sample_frame, _has_points, "left"),
+    "tolerance": _framed(panels.tolerance_frame, can_slide, "right"),
     "lengthscales": Picture(draw_lengthscales, lambda result: isinstance(result, KernelsResult), "right"),
     "draws": Picture(draw_nulls, lambda result: result._drawn() is not None, "left"),
     "witness": Picture(draw_witness, lambda result: _has_points(result) and result._sums()[0].problem.evaluable),
@@ -254,22 +282,15 @@ def plot(result: Result, kind: str | Path = "overview", ax: Any = None, *, data:
     >>> "draws" in result.pictures  # a bound needs none
     False
     """
-    kind, ax = chosen_picture(kind, ax, result.pictures)
-    scene, shown = Scene(result, data), panels(result) if kind == "overview" else [kind]
-    drawers = [partial(PICTURES[name].draw, scene) for name in shown]
-    return draw_panels(drawers, ax) if kind == "overview" else draw_into(ax, drawers[0])
+    scene = Scene(result, data)
+    drawers = {name: partial(PICTURES[name].draw, scene) for name in possible_pictures(result)}
+    return draw_chosen(drawers, overview_of(result), kind, ax)
 
 
-def chosen_picture(kind: str | Path, ax: Any, kinds: Sequence[str]) -> tuple[str, Any]:
-    """Which picture, and where: the name of a file in place of a kind means the overview in that file."""
-    if Path(kind).suffix.lower() in _METADATA:
-        return "overview", kind
-    if kind not in kinds:
-        raise ValueError(
-            f"`kind` must be one of {', '.join(kinds)} for this result, or a file that ends in .png, .pdf or .svg, "
-            f"got {str(kind)!r}."
-        )
-    return str(kind), ax
+def plot_comparison(result: ComparisonResult, kind: str | Path = "overview", ax: Any = None) -> Any:
+    """One picture of a comparison, or both side by side: :meth:`steinball.ComparisonResult.plot`."""
+    drawers = {name: partial(draw_described, frame, result) for name, frame in panels.COMPARISON.items()}
+    return draw_chosen(drawers, list(panels.COMPARISON), kind, ax)
 
 
 class Panels(tuple[Any, ...]):
@@ -279,14 +300,28 @@ class Panels(tuple[Any, ...]):
         """Print nothing: the figure shows itself."""
 
 
-def draw_panels(drawers: Sequence[Callable[[Any], Any]], place: Any) -> Any:
-    """Pictures side by side, in axes that were given, in a new figure, or in a file."""
+def draw_chosen(
+    drawers: Mapping[str, Callable[[Any], Any]], overview: Sequence[str], kind: str | Path, place: Any
+) -> Any:
+    """One of several pictures, or those of the overview side by side, in axes, in a new figure, or in a file.
+
+    The name of a file in place of a kind means the overview in that file.
+    """
+    if Path(kind).suffix.lower() in _METADATA:
+        kind, place = "overview", kind
+    if kind in drawers:
+        return draw_into(place, drawers[str(kind)])
+    if kind != "overview":
+        raise ValueError(
+            f"`kind` must be one of {', '.join(['overview', *drawers])} for this result, or a file that ends in .png, "
+            f".pdf or .svg, got {str(kind)!r}."
+        )
 
     def draw(axes: Any) -> Panels:
-        own = np.ravel(axes) if axes is not None else new_axes(len(drawers))
-        return Panels(one(ax) for one, ax in zip(drawers, own, strict=True))
+        own = np.ravel(axes) if axes is not None else new_axes(len(overview))
+        return Panels(drawers[name](ax) for name, ax in zip(overview, own, strict=True))
 
-    return draw_into(place, draw, len(drawers))
+    return draw_into(place, draw, len(overview))
 
 
 def draw_into(place: Any, draw: Callable[[Any], Any], many: int = 1) -> Any:
@@ -294,21 +329,18 @@ def draw_into(place: Any, draw: Callable[[Any], Any], many: int = 1) -> Any:
     return save_axes(draw, many, place) if isinstance(place, str | Path) else draw(place)
 
 
-def panels(result: Result) -> list[str]:
+def overview_of(result: Result) -> list[str]:
     """The names of the pictures that the overview is made of: two, or where a result has only one of them, that."""
-    there = possible_pictures(result)
-    sides = (next((name for name in there if PICTURES[name].side == side), None) for side in ("left", "right"))
-    return [name for name in sides if name is not None]
+    first = {PICTURES[name].side: name for name in reversed(possible_pictures(result))}
+    return [first[side] for side in ("left", "right") if side in first]
 
 
 def check_picture(path: str | Path) -> None:
     """Refuse a name that is no picture's, and say what is missing to draw one."""
     if Path(path).suffix.lower() not in _METADATA:
         raise ValueError(f"`{path}` must end in .png, .pdf or .svg.")
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ValueError(NEEDED) from error
+    if find_spec("matplotlib") is None:
+        raise ValueError(NEEDED)
 
 
 def save_axes(draw: Callable[[Any], Any], many: int, path: str | Path, dpi: int = 120) -> Path:

@@ -144,89 +144,89 @@ class Frame:
         for k, span in enumerate(spans):
             self.box(span, self.y, "zone misfit", label if k == 0 else "")
 
-    def beyond(self, before: int, after: int) -> None:
-        """How many points lie to the left and to the right."""
-        self.text(self.x[0], self.y[0], f"◂ {before}" if before else "", (4.0, -4.0))
-        self.text(self.x[1], self.y[0], f"{after} ▸" if after else "", (-2.0, -4.0), "end")
+    def beyond(self, values: Floats) -> None:
+        """How many values lie to the left and to the right."""
+        (low, high), bottom = self.x, self.y[0]
+        before, after = int((values < low).sum()), int((values > high).sum())
+        self.text(low, bottom, f"◂ {before}" if before else "", (4.0, -4.0))
+        self.text(high, bottom, f"{after} ▸" if after else "", (-2.0, -4.0), "end")
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """A picture of a page."""
+def ends_of(frame: Frame) -> tuple[float, float, float, float]:
+    """Left, right, top and bottom of a frame in its drawing; the numbers of the axis up have room on the left."""
+    left = 18.0 + _LETTER * max((len(words) for _, words in _up(frame)), default=1)
+    return left, WIDTH - _RIGHT, _TOP, HEIGHT - _BOTTOM
 
-    frame: Frame
 
-    @property
-    def ends(self) -> tuple[float, float, float, float]:
-        """Left, right, top and bottom in the drawing; the numbers of the axis up have room on the left."""
-        left = 18.0 + _LETTER * max((len(words) for _, words in self._up), default=1)
-        return left, WIDTH - _RIGHT, _TOP, HEIGHT - _BOTTOM
+def _up(frame: Frame) -> Marks:
+    return [] if frame.lines else marks(*frame.y, frame.percents[1])
 
-    @property
-    def _up(self) -> Marks:
-        return [] if self.frame.lines else marks(*self.frame.y, self.frame.percents[1])
 
-    @property
-    def _along(self) -> Marks:
-        given = self.frame.marks
-        if given is None:
-            return marks(*self.frame.x, self.frame.percents[0])
-        longest = max(3, _ALONG // len(given)) if self.frame.categories else None  # numbers are left out instead
-        return [(place, words[:longest]) for place, words in given]
+def _along(frame: Frame) -> Marks:
+    if frame.marks is None:
+        return marks(*frame.x, frame.percents[0])
+    longest = max(3, _ALONG // len(frame.marks)) if frame.categories else None  # numbers are left out instead
+    return [(place, words[:longest]) for place, words in frame.marks]
 
-    def _placed(self, places: Floats) -> Floats:
-        """From data to the drawing, whose zero is above."""
-        (left, right, top, bottom), (low, high) = self.ends, np.transpose([self.frame.x, self.frame.y])
-        return np.asarray((left, bottom) + (places - low) / (high - low) * (right - left, top - bottom))
 
-    def _element(self, element: Element) -> str:
-        places, look = self._placed(element.places), f'class="{element.form} {element.kind}"'
-        look += f' id="{element.name}"' if element.name else ""
-        look += "" if element.opacity is None else f' fill-opacity="{element.opacity:.2f}"'
-        if element.form == "paths":
-            steps = "".join("M" + "L".join(f"{a:.2f} {b:.2f}" for a, b in path) for path in places)
-            return f'<path {look} d="{steps}"/>'
-        if element.form == "box":
-            (left, top), (width, height) = places.min(axis=0), np.ptp(places, axis=0)
-            return f'<rect {look} x="{left:.2f}" y="{top:.2f}" width="{width:.2f}" height="{height:.2f}"/>'
-        if element.form == "text":
-            x, y = places[0] + element.shift
-            return _text(x, y, element.words[0], element.kind, element.name)
-        told = [f"<title>{html.escape(words)}</title>" for words in element.words] or [""] * len(places)
-        circle = '<circle cx="{:.1f}" cy="{:.1f}" r="{:g}">{}</circle>'
-        drawn = [circle.format(*place, element.size, words) for place, words in zip(places, told, strict=True)]
-        return f"<g {look}>{''.join(drawn)}</g>"
+def _placed(frame: Frame, places: Any) -> Floats:
+    """From data to the drawing, whose zero is above."""
+    (left, right, top, bottom), (low, high) = ends_of(frame), np.transpose([frame.x, frame.y])
+    return np.asarray((left, bottom) + (np.asarray(places) - low) / (high - low) * (right - left, top - bottom))
 
-    def figure(self) -> str:
-        """The picture below its legend and above its caption."""
-        size, caption = f'viewBox="0 0 {WIDTH:g} {HEIGHT:g}"', safe(" ".join([self.frame.caption, *self.frame.notes]))
-        inside = "".join([*map(self._element, self.frame.elements), *self._axes()])
-        svg = f'<svg {size} role="img" aria-label="{safe(self.frame.caption)}">{inside}</svg>'
-        return f"<figure>\n{self._legend()}{svg}\n<figcaption>{caption}</figcaption>\n</figure>\n"
 
-    def _legend(self) -> str:
-        """What is drawn beside its mark, in HTML, which wraps where a screen is narrow."""
-        svg = '<svg width="16" height="12" aria-hidden="true">{}</svg>'
-        line, key = '<path class="model" d="M0 6h16"/>', '<rect class="{}" x="2" y="1" width="11" height="10"/>'
-        told = ((element.kind, html.escape(element.label)) for element in self.frame.elements if element.label)
-        drawn = ((line if kind.endswith("model") else key.format(kind), words) for kind, words in told)
-        keys = "".join(f"<span>{svg.format(mark)} {words}</span>\n" for mark, words in drawn)
-        return f'<p class="legend">{keys}</p>\n' if keys else ""
+def element_of(frame: Frame, element: Element) -> str:
+    """An element of a frame, as SVG."""
+    places, look = _placed(frame, element.places), f'class="{element.form} {element.kind}"'
+    look += f' id="{element.name}"' if element.name else ""
+    look += "" if element.opacity is None else f' fill-opacity="{element.opacity:.2f}"'
+    if element.form == "paths":
+        steps = "".join("M" + "L".join(f"{a:.2f} {b:.2f}" for a, b in path) for path in places)
+        return f'<path {look} d="{steps}"/>'
+    if element.form == "box":
+        (left, top), (width, height) = places.min(axis=0), np.ptp(places, axis=0)
+        return f'<rect {look} x="{left:.2f}" y="{top:.2f}" width="{width:.2f}" height="{height:.2f}"/>'
+    if element.form == "text":
+        x, y = places[0] + element.shift
+        return _text(x, y, element.words[0], element.kind, element.name)
+    told = [f"<title>{html.escape(words)}</title>" for words in element.words] or [""] * len(places)
+    circle = '<circle cx="{:.1f}" cy="{:.1f}" r="{:g}">{}</circle>'
+    drawn = [circle.format(*place, element.size, words) for place, words in zip(places, told, strict=True)]
+    return f"<g {look}>{''.join(drawn)}</g>"
 
-    def _axes(self) -> Iterator[str]:
-        """Marks and the names of both axes: below the axis across, and above the axis up, where no number is."""
-        (left, right, top, bottom), frame = self.ends, self.frame
-        yield f'<path class="axis" d="M{left:.1f} {top}V{bottom}H{right}"/>'
-        step = math.ceil(_LETTER * sum(len(words) + 2 for _, words in self._along) / (right - left)) or 1
-        for value, words in self._along[::step]:
-            at = self._placed(np.array([value, 0.0]))[0]
-            yield f'<path class="axis" d="M{at:.1f} {bottom}v5"/>{_text(at, bottom + 25, words, "middle")}'
-        for value, words in self._up:
-            at = self._placed(np.array([0.0, value]))[1]
-            yield f'<path class="axis" d="M{left:.1f} {at:.1f}h-5"/>{_text(left - 8, at + 5, words, "end")}'
-        for line, words in enumerate(frame.lines):
-            yield _text(left + 6, self._placed(np.array([0.0, line - 0.2]))[1], words)
-        yield _text((left + right) / 2, HEIGHT - 8, frame.names[0], "middle") + _text(6, top - 18, frame.names[1])
+
+def figure_of(frame: Frame) -> str:
+    """The picture of a page, below its legend and above its caption."""
+    size, caption = f'viewBox="0 0 {WIDTH:g} {HEIGHT:g}"', safe(" ".join([frame.caption, *frame.notes]))
+    inside = "".join([*(element_of(frame, element) for element in frame.elements), *_axes(frame)])
+    svg = f'<svg {size} role="img" aria-label="{safe(frame.caption)}">{inside}</svg>'
+    return f"<figure>\n{_legend(frame)}{svg}\n<figcaption>{caption}</figcaption>\n</figure>\n"
+
+
+def _legend(frame: Frame) -> str:
+    """What is drawn beside its mark, in HTML, which wraps where a screen is narrow."""
+    svg = '<svg width="16" height="12" aria-hidden="true">{}</svg>'
+    line, key = '<path class="model" d="M0 6h16"/>', '<rect class="{}" x="2" y="1" width="11" height="10"/>'
+    told = ((element.kind, html.escape(element.label)) for element in frame.elements if element.label)
+    drawn = ((line if kind.endswith("model") else key.format(kind), words) for kind, words in told)
+    keys = "".join(f"<span>{svg.format(mark)} {words}</span>\n" for mark, words in drawn)
+    return f'<p class="legend">{keys}</p>\n' if keys else ""
+
+
+def _axes(frame: Frame) -> Iterator[str]:
+    """Marks and the names of both axes: below the axis across, and above the axis up, where no number is."""
+    (left, right, top, bottom), along = ends_of(frame), _along(frame)
+    yield f'<path class="axis" d="M{left:.1f} {top}V{bottom}H{right}"/>'
+    step = math.ceil(_LETTER * sum(len(words) + 2 for _, words in along) / (right - left)) or 1
+    for value, words in along[::step]:
+        at = _placed(frame, [value, 0.0])[0]
+        yield f'<path class="axis" d="M{at:.1f} {bottom}v5"/>{_text(at, bottom + 25, words, "middle")}'
+    for value, words in _up(frame):
+        at = _placed(frame, [0.0, value])[1]
+        yield f'<path class="axis" d="M{left:.1f} {at:.1f}h-5"/>{_text(left - 8, at + 5, words, "end")}'
+    for line, words in enumerate(frame.lines):
+        yield _text(left + 6, _placed(frame, [0.0, line - 0.2])[1], words)
+    yield _text((left + right) / 2, HEIGHT - 8, frame.names[0], "middle") + _text(6, top - 18, frame.names[1])
 
 
 def _text(x: float, y: float, words: str, anchor: str = "start", name: str = "") -> str:

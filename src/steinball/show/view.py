@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from steinball.arrays import Floats, like, to_host
 from steinball.evidence.base import PairSums
 from steinball.explain.explanation import Explanation
-from steinball.explain.regions import Profile
 from steinball.explain.tolerance import Zones, zones_of
 from steinball.models.base import score_of
 from steinball.models.knowledge import Knowledge
@@ -27,7 +26,6 @@ MOST = 2_000
 """Points that a picture shows at most: a page has to stay small, and gray data must be seen beside blamed points."""
 
 _TAIL, _ROOM, _FAR = 0.005, 0.08, 1.5
-_BARS = 40
 _DRAWS = 1_000
 
 
@@ -39,85 +37,53 @@ class View:
     ----------
     names : tuple of str
         Of the one or two columns that are shown.
+    x : (n, k) array
+        All points in these columns.
     window : (2, k) array
         Its lower and upper ends.
+    inside : int
+        How many points lie in the window.
     points, rows, blamed, far
         The shown points (m, k), their rows in the data, whether each is blamed, or lies far from all others.
-    bars : pair of arrays
-        Edges and heights of the histogram of the first column, as a density of all points.
     model : Shape or None
         The density of the model, where it is known.
-    beyond : int
-        Points outside of the window; those of one column to its left and right are ``sides``.
-    n : int
-        Number of points in all.
     """
 
     names: tuple[str, ...]
+    x: Floats
     window: Floats
+    inside: int
     points: Floats
     rows: NDArray[np.intp]
     blamed: NDArray[np.bool_]
     far: NDArray[np.bool_]
-    bars: tuple[Floats, Floats]
     model: Shape | None
-    sides: tuple[int, int]
-    beyond: int
-    n: int
-
-    @property
-    def ordinary(self) -> NDArray[np.bool_]:
-        """Which of the shown points are neither blamed nor far."""
-        return ~(self.blamed | self.far)
-
-    @cached_property
-    def inner_model(self) -> Shape | None:
-        """The part of the model's density that lies in the window."""
-        return None if self.model is None else self.model.within(self.window)
-
-    @property
-    def top(self) -> float:
-        """The height of the highest bar, or of the model."""
-        values = self.bars[1] if self.inner_model is None else np.append(self.bars[1], self.inner_model.values)
-        return max(float(values.max(initial=0.0)), 1e-300)
 
     @property
     def notes(self) -> list[str]:
         """What the picture leaves out."""
-        said = []
-        if self.beyond:
-            said.append(f"{self.beyond:,} of {self.n:,} points lie outside of this picture.")
+        said, n = [], len(self.x)
+        if self.inside < n:
+            said.append(f"{n - self.inside:,} of {n:,} points lie outside of this picture.")
         if self.model is None:
             said.append("The model's density is not drawn: it has no log density in these columns and no sampler.")
-        if self.n - self.beyond > len(self.points):
-            said.append(f"{len(self.points):,} of {self.n:,} points are drawn.")
+        if self.inside > len(self.points):
+            said.append(f"{len(self.points):,} of {n:,} points are drawn.")
         return said
 
 
 def view_of(explanation: Explanation, sums: PairSums, blamed: NDArray[np.intp]) -> View:
     """The picture of an explanation: one column, both of two, or the two that count most of more."""
     columns = tuple(sorted(np.argsort(-explanation.coordinates, kind="stable")[:2].tolist()))
-    tested, rows = sums.problem.rows, sums.rows
-    x, guilty, far = tested.original[:, columns], np.isin(rows, blamed), np.isin(rows, explanation.far)
+    tested, names = sums.problem.rows, tuple(explanation.names[j] for j in columns)
+    x, guilty, far = tested.original[:, columns], np.isin(sums.rows, blamed), np.isin(sums.rows, explanation.far)
     draws = tested.original_draws(_DRAWS)
     window = _window(x, None if draws is None else draws[:, columns], guilty | far)
     inside = ((x >= window[0]) & (x <= window[1])).all(axis=1)
     chosen = _chosen(inside, guilty | far)
-    many = int(np.clip(3.0 * np.cbrt(max(1, inside.sum())), 8, _BARS))
-    edges = np.linspace(window[0, 0], window[1, 0], many + 1)
-    return View(
-        names=tuple(explanation.names[j] for j in columns),
-        window=window,
-        points=x[chosen],
-        rows=rows[chosen],
-        blamed=guilty[chosen],
-        far=far[chosen] & ~guilty[chosen],
-        bars=(edges, np.histogram(x[:, 0], bins=edges)[0] / (len(x) * (edges[1] - edges[0]))),
-        model=shape_of(tested, columns, window),
-        sides=(int((x[:, 0] < window[0, 0]).sum()), int((x[:, 0] > window[1, 0]).sum())),
-        beyond=int((~inside).sum()),
-        n=len(x),
-    )
+    points, rows, guilty, far = x[chosen], sums.rows[chosen], guilty[chosen], (far & ~guilty)[chosen]
+    model = shape_of(tested, columns, window)
+    return View(names, x, window, int(inside.sum()), points, rows, guilty, far, model)
 
 
 def _window(x: Floats, draws: Floats | None, guilty: NDArray[np.bool_]) -> Floats:
@@ -139,6 +105,13 @@ def _chosen(inside: NDArray[np.bool_], guilty: NDArray[np.bool_]) -> NDArray[np.
         return np.flatnonzero(inside)
     first = some_of(inside & guilty, MOST // 4)
     return np.sort(np.concatenate([first, some_of(inside & ~guilty, MOST - len(first))]))
+
+
+def widened(ends: Any, share: float) -> tuple[float, float]:
+    """Two ends with more room beyond each, by a share of the distance between them; by 1 where there is none."""
+    low, high = ends
+    room = share * (high - low) or 1.0
+    return float(low - room), float(high + room)
 
 
 def some_of(there: NDArray[np.bool_], most: int) -> NDArray[np.intp]:
@@ -180,13 +153,6 @@ class Scene:
     def view(self) -> View:
         """The data in their window."""
         return view_of(self.explanation, self.sums, self.blamed)
-
-    @cached_property
-    def profile(self) -> Profile:
-        """The view that decides, where shares of rows were compared."""
-        found = self.result._profile()
-        assert found is not None
-        return found
 
     @cached_property
     def zones(self) -> Zones:
