@@ -113,7 +113,7 @@ def test_samples_are_not_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("samples were checked again")
 
-    monkeypatch.setattr("steinball.models.base.as_samples", refuse)
+    monkeypatch.setattr("steinball.arrays.as_samples", refuse)
     model = model_at(from_scores(-X), X)
     assert isinstance(model, ScoreArray)
     assert model.samples is X

@@ -12,7 +12,8 @@ import array_api_compat
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, Floats, as_samples, dtype_name, is_array, namespace, private_copy, to_host
+from steinball import arrays
+from steinball.arrays import Array, Floats, namespace, private_copy, to_host
 from steinball.models.base import as_extras
 from steinball.models.knowledge import LOG_DENSITIES, Knowledge
 from steinball.models.support import Support
@@ -181,12 +182,9 @@ def from_log_density(
         method, got = Knowledge(log_density).density_method, type(log_density).__name__
         hint = f"; pass its method `{method}`" if method in LOG_DENSITIES else ""
         raise TypeError(f"`log_density` must be a function (n, d) -> (n,), got an object of type {got}{hint}.")
-    if not isinstance(backend, str) or backend not in _BACKENDS:
-        raise ValueError(f'`backend` must be "jax", "torch" or "numerical", got {backend!r}.')
-    if backend != "numerical":
+    if arrays.check_choice(backend, "backend", tuple(_BACKENDS)) != "numerical":
         _library(backend)
-    support, sample, _, growth = as_extras(support, sample, None, growth)
-    return DifferentiatedDensity(log_density, backend, None, support, sample, growth)
+    return DifferentiatedDensity(log_density, backend, **as_extras(support, growth, sample=sample))
 
 
 @dataclass(frozen=True)
@@ -217,7 +215,7 @@ class DifferentiatedDensity:
         return gradient
 
     def _run(self, task: Task, x: Array) -> Array:
-        x = as_samples(x, "x", least=1)
+        x = arrays.as_samples(x, "x", least=1)
         if self.dimension is not None and x.shape[1] != self.dimension:
             raise ValueError(f"`x` must have `dimension={self.dimension}` columns, got {x.shape[1]}.")
         _refuse_foreign(x, self.backend)
@@ -236,7 +234,7 @@ def _run_in_jax(task: Task, x: Array) -> Array:
 
 def _precision(jax: Any, x: Array) -> AbstractContextManager[Any]:
     """64 bits for float64 points: without them JAX would turn them into float32 in silence."""
-    if dtype_name(x) != "float64":
+    if arrays.dtype_name(x) != "float64":
         return nullcontext()
     # Older releases of JAX keep it under `experimental`.
     module = jax if hasattr(jax, "enable_x64") else import_module("jax.experimental")
@@ -295,7 +293,7 @@ _BACKENDS: dict[str, tuple[Callable[[Task, Array], Array], Callable[..., tuple[A
 def one_per_row(values: Any, x: Array) -> Array:
     """The values of a log density at the rows of ``x`` as (n,), or an error that says what went wrong."""
     n, d = x.shape
-    shape = tuple(values.shape) if is_array(values) else None
+    shape = tuple(values.shape) if arrays.is_array(values) else None
     if shape in ((n,), (n, 1)) or (n == 1 and shape == ()):  # scipy drops the axis of a single row
         return namespace(values).reshape(values, (n,))
     got = f"a {type(values).__name__}" if shape is None else "one number for all" if shape == () else f"shape {shape}"
@@ -315,7 +313,7 @@ def check_rows(function: Function, x: Array, values: Array) -> None:
         return
     few = 2 if n > 2 else 1  # two where possible: some functions do not take a single row
     alone = to_host(one_per_row(function(private_copy(x[:few, :])), x[:few, :]))
-    rtol = 1e-6 if dtype_name(values) == "float64" else 1e-3
+    rtol = 1e-6 if arrays.dtype_name(values) == "float64" else 1e-3
     together = to_host(values[:few])
     size = np.abs(together[np.isfinite(together)]).max(initial=1.0)
     if not np.allclose(alone, together, rtol=0.0, atol=rtol * size, equal_nan=True):

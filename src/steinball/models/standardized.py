@@ -13,7 +13,7 @@ from steinball.arrays import Array, Floats, OutOfRangeError, like, namespace, to
 from steinball.models.base import Model, score_of
 from steinball.models.family import Family
 from steinball.models.gaussian import Gaussian
-from steinball.models.knowledge import Bounds, Clusters, Knowledge, ScoreGrowth, linear_bounds
+from steinball.models.knowledge import Bounds, Clusters, Knowledge, ScoreGrowth, as_matrix, linear_bounds, times
 from steinball.models.mixture import GaussianMixture
 from steinball.models.reference import Reference, kept_with
 from steinball.models.student_t import StudentT
@@ -53,7 +53,7 @@ class Standardization(Move):
 
         The center of a column with an end is that end: next to it not a digit is lost.
         """
-        center, scales = scatter.center, np.sqrt(_diagonal(scatter.covariance))
+        center, scales = scatter.center, scatter.scales
         root, inverse = scales, 1.0 / scales
         if support is not None:
             low, high = support.along(len(scales))
@@ -90,15 +90,15 @@ class Standardization(Move):
 
     def __call__(self, samples: Array) -> Array:
         """Rows z of rows x."""
-        return _times(samples - like(self.center, samples), self.inverse)
+        return times(samples - like(self.center, samples), self.inverse)
 
     def back(self, standard: Array) -> Array:
         """Rows x of rows z."""
-        return like(self.center, standard) + _times(standard, self.root)
+        return like(self.center, standard) + times(standard, self.root)
 
     def pulled(self, scores: Array) -> Array:
         """Scores of z from scores of x: rows Lᵀs, with L the root."""
-        return _times(scores, self.root.T)
+        return times(scores, self.root.T)
 
     def shrunk(self, covariances: Floats) -> Floats:
         """Covariances (…, d, d) of x as those of z."""
@@ -108,21 +108,9 @@ class Standardization(Move):
         return np.asarray((found + np.swapaxes(found, -1, -2)) / 2.0)
 
 
-def _as_matrix(matrix: Floats) -> Floats:
-    """A matrix that may be given by its diagonal alone."""
-    return np.diag(matrix) if matrix.ndim == 1 else matrix
-
-
 def _norm(matrix: Floats) -> float:
     """The largest singular value of a matrix, or of the diagonal of one."""
     return float(np.abs(matrix).max() if matrix.ndim == 1 else np.linalg.norm(matrix, 2))
-
-
-def _times(rows: Array, matrix: Floats) -> Array:
-    """A v for each row v, with A a matrix or the diagonal of one."""
-    if matrix.ndim == 1:
-        return rows * like(matrix, rows)
-    return namespace(rows).matmul(rows, like(np.ascontiguousarray(matrix.T), rows))
 
 
 #: What is as true of z as of x.
@@ -155,7 +143,7 @@ class Standardized:
     def __getattr__(self, name: str) -> Any:
         if name not in _UNMOVED:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        found = vars(self)[name] = self.known.asked(name)  # asked once: what stands for the model lives for one test
+        found = vars(self)[name] = getattr(self.known, name)  # asked once: what stands for the model lives for one test
         return found
 
     @cached_property
@@ -213,7 +201,7 @@ class Standardized:
         return self._score_growth if self.known.grows_as is not None else None
 
     def _score_growth(self, center: Floats, precision: Floats) -> list[ScoreGrowth]:
-        inverse = _as_matrix(self.move.inverse)
+        inverse = as_matrix(self.move.inverse)
         found = self.known.score_growth(self.move.back(center[None, :])[0], inverse.T @ precision @ inverse)
         stretch = self.move.score_stretch
         return [ScoreGrowth(g.offset * stretch, g.slope * stretch, g.middle * stretch**2) for g in found]
@@ -221,7 +209,7 @@ class Standardized:
     @property
     def score_bounds(self) -> Callable[[Floats, Floats], Bounds] | None:
         """Bounds of each coordinate of s_z over boxes, by those of s over boxes around their images."""
-        bounds, root, center = self.known.score_bounds, _as_matrix(self.move.root), self.move.center
+        bounds, root, center = self.known.score_bounds, as_matrix(self.move.root), self.move.center
 
         def moved(lower: Floats, upper: Floats) -> Bounds:
             low, high = linear_bounds(root, lower, upper)
@@ -312,16 +300,16 @@ def _scatter_of_rows(x: Floats) -> Scatter:
     return Scatter(center, scales**2)
 
 
-def _diagonal(covariance: Floats) -> Floats:
-    """The variances (d,) of a covariance, which is one of (d, d) or that already."""
-    return np.diag(covariance) if covariance.ndim == 2 else covariance
-
-
 def _checked(scatter: Scatter) -> Scatter:
-    scales = np.sqrt(_diagonal(scatter.covariance))
+    scales = scatter.scales
     if not ((scales > 1.0 / _LARGEST) & (scales < _LARGEST)).all():
         raise OutOfRangeError(f"the spread of the model is {scales.min():g} to {scales.max():g}: change its units.")
     return scatter
+
+
+#: What is said of parameters alone, whatever coordinates the data are in.
+_OF_PARAMETERS = ("label", "names", "positive", "numerical", "fixed", "quick", "least", "reported", "to_working")
+_OF_PARAMETERS += ("from_working", "working_jacobian")
 
 
 class MovedFamily(Family):
@@ -342,11 +330,7 @@ class MovedFamily(Family):
 
     def __init__(self, family: Family, move: Standardization) -> None:
         self.family, self.move = family, move
-        self.label, self.names, self.positive = family.label, family.names, family.positive
-        self.numerical, self.fixed, self.quick = family.numerical, family.fixed, family.quick
-        # What is about parameters alone is that of the family itself.
-        vars(self).update(reported=family.reported, working_jacobian=family.working_jacobian)
-        vars(self).update(to_working=family.to_working, from_working=family.from_working)
+        vars(self).update({name: getattr(family, name) for name in _OF_PARAMETERS})
 
     def model(self, params: Floats) -> Model:
         model = self.family.model(params)
@@ -357,10 +341,6 @@ class MovedFamily(Family):
 
     def fit(self, x: Floats) -> Floats:
         return self.family.fit(self.move.back(x))
-
-    @property
-    def least(self) -> Floats:
-        return self.family.least
 
     def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
         return np.asarray(self.move(self.family.matched(self.move.back(x), own, target)))

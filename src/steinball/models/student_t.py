@@ -168,15 +168,11 @@ class StudentFamily(Family):
 
     label = "student-t"
     names, positive = ("1/df", "loc", "scale"), (False, False, True)
+    least = np.array([0.0, -np.inf, -np.inf])  # the normal distribution is at the edge of the family
 
     def from_working(self, working: Floats) -> Floats:
         """The parameters, with 1/ν between 0 and 5."""
         return super().from_working(np.concatenate([np.clip(working[:1], 0.0, _MOST), working[1:]]))
-
-    @property
-    def least(self) -> Floats:
-        """The normal distribution is at the edge of the family."""
-        return np.array([0.0, -np.inf, -np.inf])
 
     def model(self, params: Floats) -> StudentT | Gaussian:
         inverse, loc, scale = params
