@@ -323,4 +323,4 @@ def fit_kernel_exponential_family(
         quadratic, linear = distance.expansion(family.base_score(x), family.basis_gradient(x)[:, None, :])
     if not (np.isfinite(quadratic).all() and np.isfinite(linear).all()):
         raise OutOfRangeError("the KSD overflows at these `samples`; rescale them.")
-    return family.with_coefficients(-solve_positive(quadratic, linear, as_number(ridge, "ridge", low=0.0)))
+    return KernelExponentialFamily(-solve_positive(quadratic, linear, as_number(ridge, "ridge", low=0.0)))

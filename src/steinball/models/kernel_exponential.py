@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -61,18 +61,16 @@ class KernelDensity(BuiltIn):
     def score(self, x: Array) -> Array:
         """∇ log p at each row of ``x``, shape (n, d)."""
         x = as_points(x, self.dimension)
-        points = to_host(x)
-        pulled = [(scipy.special.softmax(logs, axis=1) @ self.centers) - part for part, logs in self._blocks(points)]
+        blocks = self._blocks(to_host(x))
+        pulled = [scipy.special.softmax(terms, axis=1) @ self.centers - part for part, terms in blocks]
         return like(np.concatenate(pulled) @ self._factor.inverse, x)
 
     def log_density(self, x: Array) -> Array:
         """log p at each row of ``x``, normalized, shape (n,)."""
         x = as_points(x, self.dimension)
         constant = self._factor.log_volume + 0.5 * self.dimension * np.log(2.0 * np.pi)
-        return like(
-            np.concatenate([scipy.special.logsumexp(logs, axis=1) for _, logs in self._blocks(to_host(x))]) - constant,
-            x,
-        )
+        logs = [scipy.special.logsumexp(terms, axis=1) for _, terms in self._blocks(to_host(x))]
+        return like(np.concatenate(logs) - constant, x)
 
     def _blocks(self, x: Floats) -> list[tuple[Floats, Floats]]:
         """Blocks of points, each with the terms log w − |L⁻¹(x − y)|²/2 of every center, (m, k)."""
@@ -161,10 +159,6 @@ class KernelExponentialFamily(BuiltIn):
     def n_basis(self) -> int:
         """The number L of basis functions."""
         return int(self.coefficients.size)
-
-    def with_coefficients(self, coefficients: Any) -> KernelExponentialFamily:
-        """The same family at other coefficients."""
-        return replace(self, coefficients=coefficients)
 
     def _functions(self, x: Array) -> Array:
         """φ_0 … φ_{L+1} at a column of points, shape (n, L + 2)."""

@@ -11,18 +11,9 @@ import scipy
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, Floats, as_numbers, like, namespace
+from steinball.models import family
 from steinball.models.autodiff import difference_jacobian
 from steinball.models.base_space import rosenblatt
-from steinball.models.family import (
-    Family,
-    from_log_cholesky,
-    log_cholesky,
-    maximum_likelihood,
-    moment_names,
-    moment_scores,
-    packed,
-    unpacked,
-)
 from steinball.models.gaussian import BuiltIn, Covariance, as_points, frozen, set_fields
 from steinball.models.knowledge import Bounds, Clusters, ScoreGrowth, linear_bounds, unit_root
 from steinball.tilts.scatter import median_and_scales
@@ -294,7 +285,7 @@ def factors_of(value: Any, name: str, k: int, d: int) -> tuple[Covariance, ...]:
     return (Covariance.of(cov, name, d),) * k
 
 
-class MixtureFamily(Family):
+class MixtureFamily(family.Family):
     """A mixture of k normal distributions, each with its own mean and covariance.
 
     Examples
@@ -309,7 +300,7 @@ class MixtureFamily(Family):
     def __init__(self, components: int, dimension: int) -> None:
         self.components, self.dimension = components, dimension
         self.label = f"mixture of {components} normal distributions"
-        each = [f"{name}[{j + 1}]" for j in range(components) for name in moment_names(dimension, "var")]
+        each = [f"{name}[{j + 1}]" for j in range(components) for name in family.moment_names(dimension, "var")]
         self.names = (*(f"weight[{j + 1}]" for j in range(components - 1)), *each)
 
     def parts(self, params: Floats) -> Parts:
@@ -317,13 +308,13 @@ class MixtureFamily(Family):
         k, d = self.components, self.dimension
         weights = np.append(params[: k - 1], 1.0 - params[: k - 1].sum())
         moments = params[k - 1 :].reshape(k, -1)
-        return weights, moments[:, :d], np.stack([unpacked(row[d:], d) for row in moments])
+        return weights, moments[:, :d], np.stack([family.unpacked(row[d:], d) for row in moments])
 
     def pack(self, parts: Parts) -> Floats:
         """The parameters, components in the order of their first mean."""
         weights, means, covs = parts
         order = np.argsort(means[:, 0], kind="stable")
-        moments = [np.concatenate([means[j], packed(covs[j])]) for j in order]
+        moments = [np.concatenate([means[j], family.packed(covs[j])]) for j in order]
         return np.concatenate([weights[order][:-1], *moments])
 
     def model(self, params: Floats) -> GaussianMixture:
@@ -345,7 +336,7 @@ class MixtureFamily(Family):
         try:
             runs = [_em(x, self._first(x, np.random.default_rng([7, k]))) for k in range(_STARTS)]
             best = self.pack(max(runs, key=lambda run: run[0])[1])
-            risen = self.parts(maximum_likelihood(self, x, best))
+            risen = self.parts(family.maximum_likelihood(self, x, best))
             return self.pack(risen) if _has_spread(risen[2], x) else best
         except np.linalg.LinAlgError:
             raise ValueError(
@@ -363,25 +354,24 @@ class MixtureFamily(Family):
         weights, means, covs = self.parts(params)
         shares = np.exp(_log_shares(x, (weights, means, covs))[0])
         by_weight = shares[:, :-1] / weights[:-1] - shares[:, -1:] / weights[-1]
-        moments = (moment_scores(x, mean, np.linalg.inv(cov)) for mean, cov in zip(means, covs, strict=True))
+        moments = (family.moment_scores(x, mean, np.linalg.inv(cov)) for mean, cov in zip(means, covs, strict=True))
         return np.hstack([by_weight, *(shares[:, j : j + 1] * each for j, each in enumerate(moments))])
 
     def margins(self, params: Floats, x: Floats) -> Floats:
         parts = zip(*self.parts(params), strict=True)
-        return np.asarray(
-            sum(weight * scipy.special.ndtr((x - mean) / np.sqrt(np.diag(cov))) for weight, mean, cov in parts)
-        )
+        shares = [weight * scipy.special.ndtr((x - mean) / np.sqrt(np.diag(cov))) for weight, mean, cov in parts]
+        return np.sum(shares, axis=0)
 
     def to_working(self, params: Floats) -> Floats:
         """Log odds against the last weight, means, and Cholesky factors with logarithms on their diagonals."""
         weights, means, covs = self.parts(params)
-        moments = [np.concatenate([mean, log_cholesky(cov)]) for mean, cov in zip(means, covs, strict=True)]
+        moments = [np.concatenate([mean, family.log_cholesky(cov)]) for mean, cov in zip(means, covs, strict=True)]
         return np.concatenate([np.log(weights[:-1] / weights[-1]), *moments])
 
     def from_working(self, working: Floats) -> Floats:
         k, d = self.components, self.dimension
-        logs = np.append(working[: k - 1], 0.0)
-        moments = [np.append(m[:d], packed(from_log_cholesky(m[d:], d))) for m in working[k - 1 :].reshape(k, -1)]
+        logs, rows = np.append(working[: k - 1], 0.0), working[k - 1 :].reshape(k, -1)
+        moments = [np.append(row[:d], family.packed(family.from_log_cholesky(row[d:], d))) for row in rows]
         return np.concatenate([np.exp(logs - scipy.special.logsumexp(logs))[:-1], *moments])
 
     def working_jacobian(self, params: Floats) -> Floats:

@@ -281,11 +281,10 @@ def _by_model(model: Any, template: Array) -> tuple[Any, Standardization] | None
         move = Standardization.of(None, _checked(scatter), known.support, by)
         return state, (move, _alike(model, move))
 
-    key = (Standardization, type(model))
-    then, found = kept_with(known.original, key, make)
-    if not all(np.array_equal(one, other) for one, other in zip(then, state, strict=False)):
-        then, found = kept_with(known.original, key, make, anew=True)
-    return _moved(model, *found)
+    def holds(found: tuple[Any, Any]) -> bool:
+        return all(np.array_equal(one, other) for one, other in zip(found[0], state, strict=False))
+
+    return _moved(model, *kept_with(known.original, (Standardization, type(model)), make, holds)[1])
 
 
 def _moved(model: Any, move: Standardization, alike: Any) -> tuple[Any, Standardization]:

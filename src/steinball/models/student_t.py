@@ -124,13 +124,8 @@ class StudentT(BuiltIn):
         _, m, q = self._scaled(x)
         # log(1 + |mv|²) = 2 log m + log(1/m² + |v|²), with the 1 kept apart for points near the center.
         log_tail = 2.0 * xp.log(m) + xp.log1p((1.0 / m / m - 1.0) + q)  # (n, 1)
-        return self._log_constant() - 0.5 * (self.df + self.dimension) * log_tail[:, 0]
-
-    def _log_constant(self) -> float:
-        nu, d = self.df, self.dimension
-        # log Γ((ν+d)/2) − log Γ(ν/2), without the cancellation of two huge numbers for large ν
-        gammas = scipy.special.gammaln(d / 2.0) - scipy.special.betaln(nu / 2.0, d / 2.0)
-        return float(gammas - 0.5 * d * math.log(nu * math.pi) - self._factor.log_volume)
+        constant = _log_height(self.df, self.dimension) - self._factor.log_volume
+        return constant - 0.5 * (self.df + self.dimension) * log_tail[:, 0]
 
     def sample(self, n: int, rng: Any = None) -> Floats:
         """``n`` independent draws, shape (n, d): Gaussian noise over the root of a scaled χ² variable."""
@@ -146,6 +141,13 @@ class StudentT(BuiltIn):
         before = np.cumsum(np.pad(w**2, ((0, 0), (1, 0)))[:, :-1], axis=1)
         t = w * np.sqrt(df / (self.df + before))
         return normal_of(scipy.special.stdtr(df, t), scipy.special.stdtr(df, -t))
+
+
+def _log_height(nu: float, d: int) -> float:
+    """The log density of the standard t at 0."""
+    # log Γ((ν+d)/2) − log Γ(ν/2), without the cancellation of two huge numbers for large ν
+    gammas = scipy.special.gammaln(d / 2.0) - scipy.special.betaln(nu / 2.0, d / 2.0)
+    return float(gammas - 0.5 * d * math.log(nu * math.pi))
 
 
 class StudentFamily(Family):
@@ -248,11 +250,10 @@ def _log_over(inverse: float, y: Floats) -> Floats:
 
 
 def _log_constant(inverse: float) -> float:
-    """The log density of the standard t at 0: −½ log 2π − κ/4 + κ³/24 − … for small κ."""
+    """The log density of the standard t on the line at 0: −½ log 2π − κ/4 + κ³/24 − … for small κ."""
     if inverse < 1e-3:
         return -0.5 * math.log(2.0 * math.pi) - inverse / 4.0 + inverse**3 / 24.0
-    nu = 1.0 / inverse
-    return float(scipy.special.gammaln(0.5) - scipy.special.betaln(nu / 2.0, 0.5) - 0.5 * math.log(nu * math.pi))
+    return _log_height(1.0 / inverse, 1)
 
 
 def _tail_score(inverse: float, z: Floats) -> Floats:
