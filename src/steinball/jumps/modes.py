@@ -263,7 +263,7 @@ def log_ratio_along_paths(model: Any, x: Floats, y: Floats, template: Array) -> 
     return np.asarray(value)
 
 
-def _log_ratio(model: Any, x: Floats, y: Floats, template: Array) -> Floats:
+def log_ratio(model: Any, x: Floats, y: Floats, template: Array) -> Floats:
     """log p(y) − log p(x) for pairs of rows, by the log density where the model has one."""
     if Knowledge(model).log_density is None:
         return log_ratio_along_paths(model, x, y, template)
@@ -377,7 +377,7 @@ class ModeJumps:
         Outside of cell j that is −∞: from there no jump leads back to x.
         """
         y = self.modes.places(z, j)
-        ratio = _log_ratio(model, x, y, template) + self.modes.log_volumes[j]
+        ratio = log_ratio(model, x, y, template) + self.modes.log_volumes[j]
         return y, np.where((self.modes.cells(y) == j) & ~np.isnan(ratio), ratio, -np.inf)
 
     def _check_columns(self, x: Floats) -> None:
