@@ -18,8 +18,8 @@ from steinball.models.base import as_extras
 from steinball.models.knowledge import LOG_DENSITIES, Knowledge
 from steinball.models.support import Support
 
-Points = NDArray[np.floating]
-Values = Callable[[Points], Floats]
+Function = Callable[[Array], Array]
+Task = Callable[[Any, Array], Any]
 
 # From max(|x|, 1)/8 down by factors of 8 to 2e-13 of it: whatever length a density varies over, some
 # consecutive steps are neither too long for the truncation error nor too short for rounding.
@@ -42,7 +42,7 @@ def difference_jacobian(function: Callable[[Floats], Floats], at: Floats, units:
     return np.stack(columns, axis=-1)
 
 
-def numerical_gradient(function: Values, x: Points, room: Floats | None = None) -> tuple[Floats, Floats]:
+def numerical_gradient(function: Function, x: Array, room: Floats | None = None) -> tuple[Floats, Floats]:
     r"""Gradient of ``function`` at every row of ``x``, and an estimate of its error, both (n, d).
 
     Central differences
@@ -61,7 +61,7 @@ def numerical_gradient(function: Values, x: Points, room: Floats | None = None) 
     return np.stack([c[0] for c in columns], axis=1), np.stack([c[1] for c in columns], axis=1)
 
 
-def _partial_derivative(function: Values, x: Points, j: int, first: Points) -> tuple[Floats, Floats]:
+def _partial_derivative(function: Function, x: Array, j: int, first: Array) -> tuple[Floats, Floats]:
     with np.errstate(all="ignore"):  # long steps may leave the support; their NaN is never chosen
         ladder = [_central_difference(function, x, j, first * _RATIO**-k) for k in range(_LEVELS)]
         rise, width, noise = (np.stack(part) for part in zip(*ladder, strict=True))  # (levels, n) each
@@ -69,7 +69,7 @@ def _partial_derivative(function: Values, x: Points, j: int, first: Points) -> t
         return _best_extrapolation(rise / width, noise / width)
 
 
-def _central_difference(function: Values, x: Points, j: int, step: Points) -> tuple[Floats, Floats, Floats]:
+def _central_difference(function: Function, x: Array, j: int, step: Array) -> tuple[Floats, Floats, Floats]:
     """f(x + h) − f(x − h) of every row, what rounding left of 2h, and the rounding error of the former."""
     up, down = x.copy(), x.copy()
     up[:, j] += step
@@ -131,10 +131,6 @@ def _agrees_with_shorter_steps(slopes: Floats, error: Floats) -> NDArray[np.bool
         low = np.where(agrees[k], np.maximum(low, bottom), low)
         high = np.where(agrees[k], np.minimum(high, top), high)
     return agrees
-
-
-Function = Callable[[Array], Array]
-Task = Callable[[Any, Array], Any]
 
 
 def from_log_density(

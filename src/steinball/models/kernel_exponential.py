@@ -20,11 +20,11 @@ _TOGETHER = 2**22  # numbers of a block of points by centers
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KernelDensity(BuiltIn):
-    r"""The density :math:`\sum_j w_j \mathcal N(x; y_j, \Sigma)` with score
+    r"""The density :math:`\sum_j w_j \mathcal N(x; y_j, \Sigma)` of the centers y that have a weight, with score
 
     .. math:: s(x) = -\Sigma^{-1} (x - m(x)), \qquad m(x) = \sum_j r_j(x) y_j,
 
-    r the shares of the centers y at x.
+    r the shares of the centers at x.
 
     Examples
     --------
@@ -42,7 +42,8 @@ class KernelDensity(BuiltIn):
     def __post_init__(self) -> None:
         k, d = self.centers.shape
         weights = np.ones(k) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
-        set_fields(self, weights=weights / weights.sum(), dimension=d, _factor=Covariance.of(self.cov, "cov", d))
+        centers, weights = self.centers[weights > 0.0], weights[weights > 0.0] / weights.sum()
+        set_fields(self, centers=centers, weights=weights, dimension=d, _factor=Covariance.of(self.cov, "cov", d))
 
     def __repr__(self) -> str:
         return f"KernelDensity({len(self.centers)} points, dimension={self.dimension})"
@@ -76,8 +77,7 @@ class KernelDensity(BuiltIn):
         """Blocks of points, each with the terms log w − |L⁻¹(x − y)|²/2 of every center, (m, k)."""
         size, center = max(1, _TOGETHER // len(self.centers)), self.location
         centers = (self.centers - center) @ self._factor.whitener.T
-        with np.errstate(divide="ignore"):
-            heights = np.log(self.weights) - 0.5 * np.sum(centers**2, axis=1)
+        heights = np.log(self.weights) - 0.5 * np.sum(centers**2, axis=1)
         found = []
         for part in np.split(x, range(size, len(x), size)):
             z = (part - center) @ self._factor.whitener.T
@@ -100,8 +100,7 @@ class KernelDensity(BuiltIn):
         """Rosenblatt's map: standard normal where x comes from the model."""
         offsets = (x[:, None, :] - self.centers) @ self._factor.whitener.T
         scales = np.log(np.diag(self._factor.root))
-        with np.errstate(divide="ignore"):
-            return rosenblatt(offsets, np.log(self.weights), np.broadcast_to(scales, self.centers.shape))
+        return rosenblatt(offsets, np.log(self.weights), np.broadcast_to(scales, self.centers.shape))
 
 
 _MOST_BASIS = 1000  # past this exp(−x²/2) underflows where the last basis functions live

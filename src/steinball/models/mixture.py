@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from steinball.arrays import Array, Floats, as_numbers, like, namespace
 from steinball.models import family
@@ -36,7 +35,7 @@ class GaussianMixture(BuiltIn):
     Parameters
     ----------
     weights : (k,) array
-        :math:`\pi`: not negative, sum 1.
+        :math:`\pi`: not negative, sum 1. A component of weight 0 is left out.
     means : (k, d) array
         :math:`\mu`; (k,) means d = 1.
     cov : float, (d, d) or (k, d, d) array
@@ -64,9 +63,12 @@ class GaussianMixture(BuiltIn):
         weights, means = _as_weights(self.weights), as_places(self.means, "means")
         if len(weights) != len(means):
             raise ValueError(f"`weights` has {len(weights)} entries but `means` {len(means)} rows; give as many.")
+        there = np.flatnonzero(weights)
         factors = factors_of(self.cov, "cov", *means.shape)
+        factors = tuple(factors[j] for j in there)
         cov = frozen([factor.matrix for factor in factors])
-        set_fields(self, weights=weights, means=means, cov=cov, dimension=means.shape[1], _factors=factors)
+        set_fields(self, weights=frozen(weights[there]), means=frozen(means[there]), cov=cov)
+        set_fields(self, dimension=means.shape[1], _factors=factors)
 
     def __repr__(self) -> str:
         return f"GaussianMixture({len(self.weights)} components, dimension={self.dimension})"
@@ -85,14 +87,13 @@ class GaussianMixture(BuiltIn):
 
     @property
     def modes(self) -> Clusters:
-        """Means and covariances of the components that have a weight."""
-        return Clusters(*self.normal_parts[1:])
+        """Means and covariances of the components."""
+        return Clusters(self.means, self.cov)
 
     @property
     def normal_parts(self) -> Parts:
-        """Weights (k,), means (k, d) and covariances (k, d, d) of the components that have a weight."""
-        there = self.weights > 0.0
-        return self.weights[there], self.means[there], self.cov[there]
+        """Weights (k,), means (k, d) and covariances (k, d, d) of the components."""
+        return self.weights, self.means, self.cov
 
     def _whitened(self, x: Array) -> list[Array]:
         """L_j⁻¹(x − μ_j) for every component, each of shape (n, d)."""
@@ -101,9 +102,7 @@ class GaussianMixture(BuiltIn):
 
     def _log_heights(self) -> Floats:
         """Logarithms of the heights of the components' peaks, up to (2π)^(−d/2), shape (k,)."""
-        with np.errstate(divide="ignore"):  # a weight of 0 is a component that is not there
-            logs = np.log(self.weights)
-        return np.asarray(logs - [factor.log_volume for factor in self._factors])
+        return np.log(self.weights) - [factor.log_volume for factor in self._factors]
 
     def _log_terms(self, z: list[Array]) -> tuple[Array, Array, Array]:
         """Log densities of the components less the largest, (n, k), and h, m, (n, 1), with h·m·m the largest.
@@ -136,18 +135,18 @@ class GaussianMixture(BuiltIn):
         (:meth:`_excess_over`).
         """
         center = np.asarray(center, dtype=np.float64)
-        present = np.flatnonzero(self.weights > 0.0)
-        each = [self._factors[j].score_growth(self.means[j], center, precision) for j in present]
+        pairs = zip(self._factors, self.means, strict=True)
+        each = [factor.score_growth(mean, center, precision) for factor, mean in pairs]
         bounds = [ScoreGrowth(*(max(numbers) for numbers in zip(*each, strict=True)))]
-        if all(np.array_equal(self.cov[j], self.cov[present[0]]) for j in present):
-            return [*bounds, self._shared_growth(center, precision, present)]
-        for j, own in zip(present.tolist(), each, strict=True):
-            excess = self._excess_over(j, present)
+        if (self.cov == self.cov[0]).all():
+            return [*bounds, self._shared_growth(center, precision)]
+        for j, own in enumerate(each):
+            excess = self._excess_over(j)
             if math.isfinite(excess):
                 bounds.append(ScoreGrowth(own.offset + excess, own.slope))
         return bounds
 
-    def _excess_over(self, j: int, present: NDArray[np.intp]) -> float:
+    def _excess_over(self, j: int) -> float:
         """A bound on |s − sⱼ| = |Σ rₖ (sₖ − sⱼ)| if component j is the widest in every direction, else ∞.
 
         For Δ = Σₖ⁻¹ − Σⱼ⁻¹ positive definite the log odds of k against j are α − t²/2 with t² = (x − n)ᵀΔ(x − n) for
@@ -156,8 +155,8 @@ class GaussianMixture(BuiltIn):
         """
         own, mean, height = self._factors[j].inverse, self.means[j], self._log_heights()
         excess = shift = 0.0
-        for k in present:
-            inverse, apart = self._factors[k].inverse, self.means[k] - mean
+        for k, factor in enumerate(self._factors):
+            inverse, apart = factor.inverse, self.means[k] - mean
             if np.array_equal(self.cov[k], self.cov[j]):
                 shift = max(shift, float(np.linalg.norm(own @ apart)))
                 continue
@@ -170,16 +169,16 @@ class GaussianMixture(BuiltIn):
             excess += math.sqrt(most) * _largest_pull(alpha)
         return excess + shift
 
-    def _shared_growth(self, center: Floats, precision: Floats | None, present: NDArray[np.intp]) -> ScoreGrowth:
+    def _shared_growth(self, center: Floats, precision: Floats | None) -> ScoreGrowth:
         """With one Σ the score is −Σ⁻¹(x − m(x)), m(x) the mean of the μⱼ under the responsibilities.
 
         Along a ray from the center m moves forward (its derivative is a covariance), so in whitened coordinates
         |z − m|² ≤ |z|² + 2|m(a)||z| + max|μⱼ|², all relative to the center.
         """
-        factor = self._factors[present[0]]
+        factor = self._factors[0]
         widest = float(np.linalg.norm(factor.whitener, 2))
         slope = widest * float(np.linalg.norm(factor.whitener @ unit_root(precision, self.dimension), 2))
-        radius = float(np.linalg.norm((self.means[present] - center) @ factor.whitener.T, axis=1).max())
+        radius = float(np.linalg.norm((self.means - center) @ factor.whitener.T, axis=1).max())
         drift = float(np.linalg.norm(factor.root.T @ np.asarray(self.score(center[None, :]))[0]))
         return ScoreGrowth(widest * radius, slope, widest * drift * slope)
 
@@ -202,7 +201,7 @@ class GaussianMixture(BuiltIn):
         pulls = np.einsum("kij,mkj->mki", inverses, offsets)
         logs = self._log_heights() - 0.5 * np.sum(pulls * offsets, axis=2)
         most, least = np.zeros_like(logs), np.zeros_like(logs)
-        for j in np.flatnonzero(self.weights > 0.0):
+        for j in range(len(self.weights)):
             bend = 0.5 * np.einsum("mi,kij,mj->mk", half, np.abs(inverses - inverses[j]), half)
             slack = np.einsum("mki,mi->mk", np.abs(pulls - pulls[:, j : j + 1]), half) + bend
             odds = logs - logs[:, j : j + 1]
@@ -231,10 +230,8 @@ class GaussianMixture(BuiltIn):
 
     def to_base(self, x: Floats) -> Floats:
         """Rosenblatt's map: standard normal where x comes from the model."""
-        there = np.flatnonzero(self.weights > 0.0)
-        scales = np.log([np.diag(self._factors[j].root) for j in there])
-        whitened = np.stack([self._whitened(x)[j] for j in there], axis=1)
-        return rosenblatt(whitened, np.log(self.weights[there]), scales)
+        scales = np.log([np.diag(factor.root) for factor in self._factors])
+        return rosenblatt(np.stack(self._whitened(x), axis=1), np.log(self.weights), scales)
 
 
 def _largest_pull(alpha: float) -> float:

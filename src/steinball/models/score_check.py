@@ -20,7 +20,6 @@ from steinball.models.registry import ScoreArray
 # What to say, the score that the mistake would give, and how much it magnifies errors of the gradient.
 Mistake = tuple[str, Floats, float]
 Density = Callable[[Array], Array]
-Values = Callable[[Floats], Floats]
 
 _REACH = 10.0 ** np.arange(-3, 5)
 _NEAR = (1e-4, 1e-7)
@@ -129,7 +128,7 @@ def _with_endings(found: ScoreCheck, model: Any, log_density: Density, x: Array)
     return found
 
 
-def _on_host(log_density: Density, x: Array) -> Callable[[NDArray[Any]], Floats]:
+def _on_host(log_density: Density, x: Array) -> Density:
     def values(points: NDArray[Any]) -> Floats:
         there = like(points.copy(), x)  # a user's function may work in place
         return to_host(one_per_row(log_density(there), there))
@@ -214,13 +213,13 @@ class Ending(NamedTuple):
         return f"{place}, where it is like r^{self.order:.2g} in the distance r: E u(x, x) is infinite without a tilt."
 
 
-def find_endings(log_density: Values, x: Floats) -> list[Ending]:
+def find_endings(log_density: Density, x: Floats) -> list[Ending]:
     """Ends of the density beyond the points ``x`` at which it vanishes no faster than the distance from them."""
     found = (_ending(log_density, x, column, sign) for column in range(x.shape[1]) for sign in (-1.0, 1.0))
     return [ending for ending in found if ending is not None and ending.order <= 1.02]
 
 
-def _ending(log_density: Values, x: Floats, column: int, sign: float) -> Ending | None:
+def _ending(log_density: Density, x: Floats, column: int, sign: float) -> Ending | None:
     start = x[np.argmax(sign * x[:, column])]
     spread = float(np.subtract(*np.quantile(x[:, column], [0.75, 0.25]))) or 1.0
 
