@@ -34,12 +34,9 @@ def difference_jacobian(function: Callable[[Floats], Floats], at: Floats, units:
     One step for each parameter, and two calls: for functions of our own, which vary over lengths of about ``units``
     (p,); by default these are the larger of 1 and the parameter itself.
     """
-    columns = []
-    for k, unit in enumerate(np.maximum(1.0, np.abs(at)) if units is None else units):
-        step = np.zeros_like(at)
-        step[k] = _STEP * unit
-        columns.append((function(at + step) - function(at - step)) / (2.0 * step[k]))
-    return np.stack(columns, axis=-1)
+    sizes = _STEP * (np.maximum(1.0, np.abs(at)) if units is None else units)
+    steps = zip(np.diag(sizes), sizes, strict=True)
+    return np.stack([(function(at + step) - function(at - step)) / (2.0 * size) for step, size in steps], axis=-1)
 
 
 def numerical_gradient(function: Function, x: Array, room: Floats | None = None) -> tuple[Floats, Floats]:
@@ -58,7 +55,8 @@ def numerical_gradient(function: Function, x: Array, room: Floats | None = None)
     steps = np.maximum(np.abs(x), 1.0) / _RATIO
     steps = steps if room is None else np.minimum(steps, room / 2.0).astype(x.dtype)
     columns = [_partial_derivative(function, x, j, steps[:, j]) for j in range(x.shape[1])]
-    return np.stack([c[0] for c in columns], axis=1), np.stack([c[1] for c in columns], axis=1)
+    slopes, errors = (np.stack(part, axis=1) for part in zip(*columns, strict=True))
+    return slopes, errors
 
 
 def _partial_derivative(function: Function, x: Array, j: int, first: Array) -> tuple[Floats, Floats]:

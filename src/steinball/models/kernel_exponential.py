@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -73,16 +74,14 @@ class KernelDensity(BuiltIn):
         logs = [scipy.special.logsumexp(terms, axis=1) for _, terms in self._blocks(to_host(x))]
         return like(np.concatenate(logs) - constant, x)
 
-    def _blocks(self, x: Floats) -> list[tuple[Floats, Floats]]:
+    def _blocks(self, x: Floats) -> Iterator[tuple[Floats, Floats]]:
         """Blocks of points, each with the terms log w − |L⁻¹(x − y)|²/2 of every center, (m, k)."""
         size, center = max(1, _TOGETHER // len(self.centers)), self.location
         centers = (self.centers - center) @ self._factor.whitener.T
         heights = np.log(self.weights) - 0.5 * np.sum(centers**2, axis=1)
-        found = []
         for part in np.split(x, range(size, len(x), size)):
             z = (part - center) @ self._factor.whitener.T
-            found.append((part, z @ centers.T + heights - 0.5 * np.sum(z**2, axis=1, keepdims=True)))
-        return found
+            yield part, z @ centers.T + heights - 0.5 * np.sum(z**2, axis=1, keepdims=True)
 
     def score_growth(self, center: Any, precision: Floats | None = None) -> ScoreGrowth:
         """The growth of the score, a weighted mean of −Σ⁻¹(x − yⱼ) = −Σ⁻¹(x − a) − Σ⁻¹(a − yⱼ)."""

@@ -41,16 +41,12 @@ class ScoreCheck:
         Whether the score agrees with the log density everywhere, to the tolerance.
     worst_error : float
         The largest relative error beyond that of the numerical derivative; infinite for an unusable score.
-    worst_row, worst_coordinate : int or None
-        Where it is.
     message : str
-        The finding in words, with the likely mistake.
+        The finding in words, with the place of the largest error or the likely mistake.
     """
 
     ok: bool
     worst_error: float
-    worst_row: int | None
-    worst_coordinate: int | None
     message: str
 
     def __bool__(self) -> bool:
@@ -104,12 +100,12 @@ def check_score(model: Any, x: Array = None, *, log_density: Density | None = No
     try:
         scores = as_scores(claimed, x, "model.score(x)")
     except (TypeError, ValueError) as error:
-        return ScoreCheck(False, np.inf, None, None, str(error))
+        return ScoreCheck(False, np.inf, str(error))
     gradient, uncertainty = _numerical_score(log_density, x)
     unknown = np.flatnonzero(~np.isfinite(gradient).all(axis=1))
     if unknown.size:
         text = f"The log density has no finite derivative in {unknown.size} rows (first: row {unknown[0]})."
-        return ScoreCheck(False, np.inf, int(unknown[0]), None, text)
+        return ScoreCheck(False, np.inf, text)
     found = _compare(to_host(scores), gradient, uncertainty, rtol)
     return _with_endings(found, model, log_density, x)
 
@@ -158,16 +154,14 @@ def _compare(scores: Floats, gradient: Floats, slack: Floats, rtol: float) -> Sc
     worst = float(error[row, coordinate])
     if worst <= rtol:
         text = f"The score is the gradient of the log density in all {error.size} entries."
-        return ScoreCheck(True, worst, row, coordinate, text)
+        return ScoreCheck(True, worst, text)
     got = f"{scores[row, coordinate]:.6g} where the log density has {gradient[row, coordinate]:.6g}"
     extent = f"{int((error > rtol).sum())} of {error.size} entries"
     text = f"The score is wrong in {extent}; most at row {row}, coordinate {coordinate}: {got}."
-    fits = (
-        likely
-        for likely, expected, magnified in _mistakes(scores, gradient)
-        if _relative_error(scores, expected, magnified * slack.max()).max() <= rtol
-    )
-    return ScoreCheck(False, worst, row, coordinate, next(fits, text))
+    for likely, expected, magnified in _mistakes(scores, gradient):
+        if _relative_error(scores, expected, magnified * slack.max()).max() <= rtol:
+            return ScoreCheck(False, worst, likely)
+    return ScoreCheck(False, worst, text)
 
 
 def _relative_error(scores: Floats, expected: Floats, uncertainty: Floats | float) -> Floats:

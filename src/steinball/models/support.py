@@ -98,11 +98,9 @@ class Support:
 
     def expected_on_edge(self, x: Floats, step: Floats) -> float:
         """How many rows rounding may have put on an edge: a few times as many as it put on the next value."""
-        found = 0.0
-        for ends, sign in zip(self.along(x.shape[1]), (1.0, -1.0), strict=True):
-            beside = np.isfinite(ends) & (step > 0.0) & (np.abs(x - ends - sign * step) < 1e-6 * step)
-            found += _TIMES_THE_NEXT * float(beside.any(axis=1).sum())
-        return found
+        low, high = self.along(x.shape[1])
+        beside = (np.abs(x - next_value) < 1e-6 * step for next_value in (low + step, high - step))
+        return _TIMES_THE_NEXT * float(sum(rows.any(axis=1).sum() for rows in beside))
 
     def rows_inside(self, x: Floats) -> Floats:
         """The rows of ``x`` that lie inside; one point of the box where there are none."""
