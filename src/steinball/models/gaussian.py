@@ -32,12 +32,6 @@ def frozen(value: Any) -> Floats:
     return array
 
 
-def set_fields(model: Any, **values: Any) -> None:
-    """Set fields of a frozen dataclass while it is made."""
-    for name, value in values.items():
-        object.__setattr__(model, name, value)
-
-
 def as_points(x: Any, dimension: int) -> Array:
     """Points as an (n, d) floating array of their own library; (n,) means d = 1.
 
@@ -241,7 +235,7 @@ class Gaussian(BuiltIn):
         d = common_dimension(self.dimension, mean=self.mean, cov=cov)
         factor = Covariance.of(cov, "cov", d)
         held = factor.compact if d > MANY else factor.matrix
-        set_fields(self, mean=as_vector(self.mean, "mean", d), cov=held, dimension=d, _factor=factor)
+        vars(self).update(mean=as_vector(self.mean, "mean", d), cov=held, dimension=d, _factor=factor)
 
     def _variances(self, sd: Any) -> Any:
         if sd is None:

@@ -13,7 +13,7 @@ import scipy
 
 from steinball.arrays import Array, Floats, as_number, as_numbers, like, namespace, to_host
 from steinball.models.base_space import rosenblatt
-from steinball.models.gaussian import BuiltIn, Covariance, as_points, frozen, set_fields
+from steinball.models.gaussian import BuiltIn, Covariance, as_points, frozen
 from steinball.models.knowledge import Bounds, ScoreGrowth, unit_root
 
 _TOGETHER = 2**22  # numbers of a block of points by centers
@@ -44,7 +44,7 @@ class KernelDensity(BuiltIn):
         k, d = self.centers.shape
         weights = np.ones(k) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
         centers, weights = self.centers[weights > 0.0], weights[weights > 0.0] / weights.sum()
-        set_fields(self, centers=centers, weights=weights, dimension=d, _factor=Covariance.of(self.cov, "cov", d))
+        vars(self).update(centers=centers, weights=weights, dimension=d, _factor=Covariance.of(self.cov, "cov", d))
 
     def __repr__(self) -> str:
         return f"KernelDensity({len(self.centers)} points, dimension={self.dimension})"
@@ -148,7 +148,7 @@ class KernelExponentialFamily(BuiltIn):
             wanted = f"finite, of shape (L,) with L from 1 to {_MOST_BASIS}"
             raise ValueError(f"`coefficients` must be {wanted}, got {self.coefficients!r}.")
         scale = as_number(self.base_scale, "base_scale", low=1e-150, high=1e150)
-        set_fields(self, coefficients=frozen(coefficients), base_scale=scale)
+        vars(self).update(coefficients=frozen(coefficients), base_scale=scale)
 
     def __repr__(self) -> str:
         return f"KernelExponentialFamily(n_basis={self.n_basis}, base_scale={self.base_scale:g})"

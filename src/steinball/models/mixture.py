@@ -13,7 +13,7 @@ from steinball.arrays import Array, Floats, as_numbers, like, namespace
 from steinball.models import family
 from steinball.models.autodiff import difference_jacobian
 from steinball.models.base_space import rosenblatt
-from steinball.models.gaussian import BuiltIn, Covariance, as_points, frozen, set_fields
+from steinball.models.gaussian import BuiltIn, Covariance, as_points, frozen
 from steinball.models.knowledge import Bounds, Clusters, ScoreGrowth, linear_bounds, unit_root
 from steinball.tilts.scatter import median_and_scales
 
@@ -67,8 +67,8 @@ class GaussianMixture(BuiltIn):
         factors = factors_of(self.cov, "cov", *means.shape)
         factors = tuple(factors[j] for j in there)
         cov = frozen([factor.matrix for factor in factors])
-        set_fields(self, weights=frozen(weights[there]), means=frozen(means[there]), cov=cov)
-        set_fields(self, dimension=means.shape[1], _factors=factors)
+        vars(self).update(weights=frozen(weights[there]), means=frozen(means[there]), cov=cov)
+        vars(self).update(dimension=means.shape[1], _factors=factors)
 
     def __repr__(self) -> str:
         return f"GaussianMixture({len(self.weights)} components, dimension={self.dimension})"

@@ -31,12 +31,11 @@ class Standardization(Move):
     r"""The affine map :math:`z = R^{-1/2} D^{-1} (x - a)`, with the covariance DRD of x, D diagonal.
 
     Each :math:`z_j` is as close to :math:`(x_j - a_j)/D_j` as uncorrelated columns can be. ``root`` is
-    :math:`D R^{1/2}` and ``inverse`` its inverse, (d, d); or (d,) where columns are scaled alone. ``by`` says what the
-    covariance is of.
+    :math:`D R^{1/2}` and ``inverse`` its inverse, (d, d); or (d,) where columns are scaled alone.
 
     Examples
     --------
-    >>> move = Standardization.of(None, Scatter(np.array([1.0, 0.0]), np.diag([4.0, 1.0])))
+    >>> move = Standardization.of(Scatter(np.array([1.0, 0.0]), np.diag([4.0, 1.0])))
     >>> move(np.array([[5.0, 1.0]])), move.back(np.array([[2.0, 1.0]]))
     (array([[2., 1.]]), array([[5., 1.]]))
     """
@@ -44,11 +43,10 @@ class Standardization(Move):
     center: Floats = field(kw_only=True)
     root: Floats = field(kw_only=True)
     inverse: Floats = field(kw_only=True)
-    by: str = field(default="the model", kw_only=True)
     label: ClassVar[str] = "standardized coordinates"
 
     @classmethod
-    def of(cls, model: Any, scatter: Scatter, support: Support | None = None, by: str = "") -> Standardization:
+    def of(cls, scatter: Scatter, support: Support | None = None, from_data: bool = False) -> Standardization:
         """By a center and a covariance; by its diagonal alone where it is diagonal or the model has edges.
 
         The center of a column with an end is that end: next to it not a digit is lost.
@@ -62,12 +60,7 @@ class Standardization(Move):
             values, vectors = np.linalg.eigh(scatter.covariance / scales / scales[:, None])
             half = np.sqrt(np.maximum(values, 1e-12 * values[-1]))
             root, inverse = scales[:, None] * ((vectors * half) @ vectors.T), (vectors / half) @ vectors.T / scales
-        return cls(model, support, center=center, root=root, inverse=inverse, by=by)
-
-    @property
-    def from_data(self) -> bool:  # type: ignore[override]
-        """Whether the rows themselves say where they are moved."""
-        return self.by == "the data"
+        return cls(None, support, center=center, root=root, inverse=inverse, from_data=from_data)
 
     @cached_property
     def stretch(self) -> float:  # type: ignore[override]
@@ -126,7 +119,7 @@ class Standardized:
     Examples
     --------
     >>> from steinball.models import Gaussian
-    >>> move = Standardization.of(None, Scatter(np.ones(1), 4.0 * np.eye(1)))
+    >>> move = Standardization.of(Scatter(np.ones(1), 4.0 * np.eye(1)))
     >>> model = Standardized(Gaussian(1.0, 4.0), move)
     >>> model.score(np.array([[1.0]])), model.covariance
     (array([[-1.]]), array([[1.]]))
@@ -259,26 +252,25 @@ def standardized(model: Any, samples: Array, look: bool = True) -> tuple[Any, St
     found = _by_model(model, samples) if Knowledge(model).evaluable else None
     if found is None and look:
         scatter = _checked(_scatter_of_rows(to_host(samples)))
-        move = Standardization.of(None, scatter, Knowledge(model).support, "the data")
+        move = Standardization.of(scatter, Knowledge(model).support, from_data=True)
         found = _moved(model, move, _alike(model, move))
     return found if found is not None and len(found[1].center) == samples.shape[1] else None
 
 
 def _by_model(model: Any, template: Array) -> tuple[Any, Standardization] | None:
     """By what the model knows or shows of itself, found once for each state of the model."""
-    known, by = Knowledge(model), "the covariance of the model"
+    known = Knowledge(model)
     # Of a Gaussian with many uncorrelated columns no matrix is made.
     alone = model.variances if type(model) is Gaussian else None
     state: Any = known.place if alone is None else (model.location, alone)
-    if state is None:
-        reference = Reference.of(model, template)
-        state, by = None if reference is None else (reference.draws,), "draws of the model"
+    if state is None and (reference := Reference.of(model, template)) is not None:
+        state = (reference.draws,)
     if state is None:
         return None
 
     def make() -> tuple[Any, Any]:  # nothing that refers to the model, which would live as long as what is kept
         scatter = Scatter(*state) if len(state) == 2 else _scatter_of_rows(state[0])
-        move = Standardization.of(None, _checked(scatter), known.support, by)
+        move = Standardization.of(_checked(scatter), known.support)
         return state, (move, _alike(model, move))
 
     def holds(found: tuple[Any, Any]) -> bool:
@@ -320,7 +312,7 @@ class MovedFamily(Family):
     --------
     >>> from steinball.fitting import as_family
     >>> from steinball.tilts.scatter import Scatter
-    >>> move = Standardization.of(None, Scatter(np.array([5.0, 0.0]), np.diag([4.0, 1.0])))
+    >>> move = Standardization.of(Scatter(np.array([5.0, 0.0]), np.diag([4.0, 1.0])))
     >>> x = np.random.default_rng(0).normal([5.0, 0.0], [2.0, 1.0], size=(100, 2))
     >>> normal = as_family("normal", 2)
     >>> bool(np.allclose(MovedFamily(normal, move).fit(move(x)), normal.fit(x)))

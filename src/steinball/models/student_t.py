@@ -12,7 +12,7 @@ import scipy
 from steinball.arrays import Array, Floats, as_number, like, namespace
 from steinball.models.base_space import normal_of
 from steinball.models.family import Family
-from steinball.models.gaussian import BuiltIn, Covariance, Gaussian, as_points, as_vector, common_dimension, set_fields
+from steinball.models.gaussian import BuiltIn, Covariance, Gaussian, as_points, as_vector, common_dimension
 from steinball.models.knowledge import Bounds, RadialScore, ScoreGrowth, linear_bounds
 
 _MOST = 5.0  # of 1/ν: a fifth of a degree of freedom
@@ -67,7 +67,7 @@ class StudentT(BuiltIn):
         df, location = as_number(self.df, "df", low=0.0, open_low=True), as_vector(self.location, "location", d)
         with np.errstate(over="ignore", under="ignore"):  # what is no float then is refused
             factor = Covariance.of(np.square(scale) * omega, "scale", d)
-        set_fields(self, df=df, location=location, scale=scale, shape=omega, dimension=d, _factor=factor)
+        vars(self).update(df=df, location=location, scale=scale, shape=omega, dimension=d, _factor=factor)
 
     def __repr__(self) -> str:
         if self.dimension > 1:

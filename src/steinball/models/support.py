@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -122,10 +122,10 @@ class Move(ABC):
 
     model: Any
     support: Support | None = None
+    #: Whether the rows themselves say where they are moved.
+    from_data: bool = field(default=False, kw_only=True)
     #: What a result says of where the rows are tested; empty where nothing need be said.
     label: ClassVar[str] = ""
-    #: Whether the rows themselves say where they are moved.
-    from_data: ClassVar[bool] = False
     #: How many times as large distances become, at most.
     stretch: ClassVar[float] = 1.0
     #: How many times as large scores become, at most.
