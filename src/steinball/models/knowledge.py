@@ -85,7 +85,8 @@ class RadialScore:
     def _eigenvalues(self) -> Floats:
         """The eigenvalues of P: where there is nothing beside its diagonal, that is what they are."""
         axes = np.diag(self.precision) if self.precision.ndim == 2 else self.precision
-        return axes if np.count_nonzero(self.precision) == len(axes) else np.linalg.eigvalsh(self.precision)
+        alone = np.count_nonzero(self.precision) == len(axes)
+        return axes if alone else np.asarray(np.linalg.eigvalsh(self.precision), dtype=np.float64)
 
     @property
     def steepness(self) -> float:

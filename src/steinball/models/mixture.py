@@ -102,7 +102,7 @@ class GaussianMixture(BuiltIn):
 
     def _log_heights(self) -> Floats:
         """Logarithms of the heights of the components' peaks, up to (2π)^(−d/2), shape (k,)."""
-        return np.log(self.weights) - [factor.log_volume for factor in self._factors]
+        return np.asarray(np.log(self.weights) - [factor.log_volume for factor in self._factors])
 
     def _log_terms(self, z: list[Array]) -> tuple[Array, Array, Array]:
         """Log densities of the components less the largest, (n, k), and h, m, (n, 1), with h·m·m the largest.
@@ -357,7 +357,7 @@ class MixtureFamily(family.Family):
     def margins(self, params: Floats, x: Floats) -> Floats:
         parts = zip(*self.parts(params), strict=True)
         shares = [weight * scipy.special.ndtr((x - mean) / np.sqrt(np.diag(cov))) for weight, mean, cov in parts]
-        return np.sum(shares, axis=0)
+        return np.asarray(np.sum(shares, axis=0))
 
     def to_working(self, params: Floats) -> Floats:
         """Log odds against the last weight, means, and Cholesky factors with logarithms on their diagonals."""

@@ -221,7 +221,7 @@ def _ending(log_density: Density, x: Floats, column: int, sign: float) -> Ending
         points = np.tile(start, (len(places), 1))
         points[:, column] = places
         with np.errstate(all="ignore"):
-            return log_density(points)
+            return np.asarray(log_density(points))
 
     outer = start[column] + sign * spread * _REACH
     ended = ~np.isfinite(at(outer))

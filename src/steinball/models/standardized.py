@@ -299,8 +299,8 @@ def _checked(scatter: Scatter) -> Scatter:
 
 
 #: What is said of parameters alone, whatever coordinates the data are in.
-_OF_PARAMETERS = ("label", "names", "positive", "numerical", "fixed", "quick", "least", "reported", "to_working")
-_OF_PARAMETERS += ("from_working", "working_jacobian")
+_FIELDS = ("label", "names", "positive", "numerical", "fixed", "quick", "least")
+_METHODS = ("reported", "to_working", "from_working", "working_jacobian")
 
 
 class MovedFamily(Family):
@@ -321,7 +321,7 @@ class MovedFamily(Family):
 
     def __init__(self, family: Family, move: Standardization) -> None:
         self.family, self.move = family, move
-        vars(self).update({name: getattr(family, name) for name in _OF_PARAMETERS})
+        vars(self).update({name: getattr(family, name) for name in _FIELDS + _METHODS})
 
     def model(self, params: Floats) -> Model:
         model = self.family.model(params)
