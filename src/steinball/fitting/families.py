@@ -198,7 +198,7 @@ class MaximumLikelihood(Estimator):
         inverse = _inverse(scores.T @ scores / len(x))
         slopes = _mean_slope(family, params, x)
         turn = inverse if slopes is None else _inverse(slopes)
-        return Estimate(params, partial(_turned_scores, family, params, turn), scores @ inverse)
+        return Estimate(params, partial(_influence_by_scores, family, params, turn), scores @ inverse)
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ class MinimumKSD(Estimator):
         return Estimate(found.params, found.influence)
 
 
-def _turned_scores(family: Family, params: Floats, inverse: Floats, points: Floats) -> Floats:
+def _influence_by_scores(family: Family, params: Floats, inverse: Floats, points: Floats) -> Floats:
     return np.asarray(family.free_scores(params, points) @ inverse)
 
 

@@ -28,7 +28,7 @@ _ABOUT_DTYPES = re.compile(r"\bdtypes?\b|scalar type|data type|input type|\bdoub
 #: The largest share of the spread of a column by which single precision may move a point.
 _ROUNDING = 1e-3
 
-_BACKENDS = {"torch": "torch", "pyro": "torch", "jax": "jax", "numpyro": "jax", "distrax": "jax"}
+_BACKEND_FOR = {"torch": "torch", "pyro": "torch", "jax": "jax", "numpyro": "jax", "distrax": "jax"}
 
 
 @runtime_checkable
@@ -393,5 +393,5 @@ def _explain_log_density(model: Any, what: str, expression: str, method: str) ->
     function = f"lambda x: np.log({expression}(x))" if is_density else expression
     raise TypeError(
         f"`model` is {what}, a {'density' if is_density else 'log density'} and not a score ∇log p; "
-        f'use `sb.from_log_density({function}, backend="{_BACKENDS.get(library, "numerical")}")`.'
+        f'use `sb.from_log_density({function}, backend="{_BACKEND_FOR.get(library, "numerical")}")`.'
     )

@@ -160,8 +160,7 @@ class Covariance:
         return ScoreGrowth(*map(float, terms))
 
 
-def _as_symmetric(value: Any, name: str, dimension: int) -> Floats:
-    matrix = as_numbers(value, name)
+def _as_symmetric(matrix: Floats, name: str, dimension: int) -> Floats:
     if matrix.shape != (dimension, dimension):
         wanted = f"a variance, ({dimension},) variances or a ({dimension}, {dimension}) matrix"
         raise ValueError(f"`{name}` must be {wanted}, got shape {matrix.shape}.")

@@ -51,13 +51,12 @@ class ScoreGrowth(NamedTuple):
 
     offset: float
     slope: float
-    cross: float | None = None
+    cross: float = math.inf
 
     @property
     def middle(self) -> float:
         """K, which is never worth more than A B."""
-        most = self.offset * self.slope
-        return most if self.cross is None else min(self.cross, most)
+        return min(self.cross, self.offset * self.slope)
 
     def at(self, distance: Floats) -> Floats:
         """The bound on |s| at given distances ρ, shape as theirs."""
@@ -385,11 +384,11 @@ class Knowledge:
 
 def _checked_growth(value: Any) -> ScoreGrowth:
     try:
-        growth = ScoreGrowth(*(None if number is None else float(number) for number in value))  # type: ignore[arg-type]
+        growth = ScoreGrowth(*map(float, value))
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"`score_growth` of the model must return (A, B) with |s(x)| ≤ A + B|x − center|, got {value!r}."
         ) from error
-    if not all(number is None or 0.0 <= number < math.inf for number in growth):
+    if not (all(number >= 0.0 for number in growth) and max(growth.offset, growth.slope) < math.inf):
         raise ValueError(f"`score_growth` of the model must return finite numbers, none negative, got {value!r}.")
     return growth
