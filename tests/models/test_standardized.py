@@ -19,6 +19,7 @@ from steinball.models.knowledge import Knowledge
 from steinball.models.reference import Reference
 from steinball.models.registry import ScoreArray
 from steinball.models.standardized import MovedFamily, Standardization, Standardized, standardized
+from steinball.models.student_t import StudentFamily
 from steinball.problem import Problem
 from steinball.rows import Rows
 from steinball.tilts.scatter import Scatter
@@ -298,3 +299,17 @@ def test_what_is_about_parameters_alone_is_that_of_the_family() -> None:
     np.testing.assert_array_equal(moved.from_working(working), family.from_working(working))
     np.testing.assert_array_equal(moved.working_jacobian(params), family.working_jacobian(params))
     assert moved.reported(params, params) == family.reported(params, params)
+
+
+def test_a_moved_family_says_of_its_parameters_what_the_family_says() -> None:
+    class Named(StudentFamily):
+        label, numerical, fixed, quick = "named", True, ("a",), False
+
+    family, edge, ones = Named(), np.array([0.0, 1.0, 2.0]), np.ones(3)
+    moved = MovedFamily(family, Standardization.of(Scatter(np.ones(1), 4.0 * np.eye(1))))
+    for name in ("label", "names", "positive", "numerical", "fixed", "quick"):
+        assert getattr(moved, name) == getattr(family, name)
+    assert moved.inside(edge).tolist() == [False, True, True]
+    assert moved.reported(edge, ones).keys() == family.reported(edge, ones).keys()
+    np.testing.assert_array_equal(moved.working_jacobian(edge), family.working_jacobian(edge))
+    np.testing.assert_array_equal(moved.from_working(-ones), family.from_working(-ones))
