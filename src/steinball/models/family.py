@@ -276,7 +276,6 @@ class NormalFamily(ExponentialFamily):
 
     def __init__(self, dimension: int) -> None:
         self.dimension, self.names = dimension, moment_names(dimension, "sd")
-        self.positive = (False, True) if dimension == 1 else ()
 
     def _moments(self, params: Floats) -> tuple[Floats, Floats]:
         d = self.dimension

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, Floats, check_choice, dtype_name, like, take_rows, to_host
+from steinball.arrays import Array, Floats, check_choice, dtype_name, like, to_host
 
 OUTSIDE = ("error", "contaminated")
 _ROUNDED_SHARE, _ROUNDED_POINTS = 0.05, 3
@@ -166,11 +166,9 @@ def place(
         if edge.sum() > max(_ROUNDED_POINTS, _ROUNDED_SHARE * len(x), support.expected_on_edge(inside, step)):
             raise ValueError(_on_edge(edge, support))
         inside = support.within_cells(inside, step)
-    rows, inner = np.flatnonzero(~out), support.off_edges(inside, dtype_name(samples))
-    if (inner != x[~out]).any():
+    inner = support.off_edges(inside, dtype_name(samples))
+    if out.any() or (inner != x).any():
         samples = like(inner, samples)
-    elif out.any():
-        samples = take_rows(samples, rows)
     found = {"outside the support": int(out.sum()), "moved off the edge": int(edge.sum())}
     return samples, np.flatnonzero(out), {words: count for words, count in found.items() if count}
 
