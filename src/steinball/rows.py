@@ -144,9 +144,7 @@ class Rows:
         known = Knowledge(self.model)
         move = known.move
         support = known.support if move is None else move.support
-        samples, excluded, remarks = self.samples, self.excluded, self.remarks
-        if support is not None:
-            samples, excluded, remarks = place(samples, support, outside, _steps)
+        samples, excluded, remarks = place(self.samples, support, outside, _steps)
         if move is None:
             return dataclasses.replace(self, samples=samples, excluded=excluded, remarks=remarks)
         told = {**remarks, "tested in": move.label} if move.label else remarks

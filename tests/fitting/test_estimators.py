@@ -79,3 +79,10 @@ def test_a_parameter_at_the_edge_of_its_family_is_not_fitted() -> None:
     assert student.standard_errors["loc"] == pytest.approx(normal.standard_errors["mean"], rel=1e-4)
     assert student.pvalue == pytest.approx(normal.pvalue, abs=0.01)
     assert "df inf (at the edge of the family)" in str(student)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_standard_errors_of_maximum_likelihood_change_with_the_unit_of_the_data(unit: float) -> None:
+    family, x = as_family("weibull", 1), np.random.default_rng(0).gamma(2.0, size=(200, 1))
+    plain, scaled = (MaximumLikelihood().estimate(family, c * x, STEIN).standard_errors(c * x) for c in (1.0, unit))
+    np.testing.assert_allclose(scaled, plain * [1.0, unit], rtol=1e-5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,11 @@ class TestOutside:
             sb.robust_ksd_test(self.x, self.model, 0.1)
         with pytest.raises(ValueError, match=r"10 of 200 rows .*first: row 190"):
             sb.SequentialTest(self.model, tau=9.0, contamination=0.05).update(self.x)
+
+    @pytest.mark.parametrize("test", [sb.ksd_test, partial(sb.robust_ksd_test, contamination=0.1)])
+    def test_a_word_that_is_none_is_refused_also_where_no_point_can_lie_outside(self, test: Any) -> None:
+        with pytest.raises(ValueError, match='`outside` must be "error" or "contaminated", got \'drop\''):
+            test(self.x, sb.models.Gaussian(), outside="drop")
 
     @pytest.mark.parametrize("calibration", [sb.BoundaryBootstrap(199), sb.WeightedBootstrap(199), sb.DeviationBound()])
     def test_they_are_counted_as_contaminated(self, calibration: Any) -> None:

@@ -15,7 +15,16 @@ from scipy import stats
 import steinball as sb
 from steinball.arrays import to_host
 from steinball.cautions import SeparatedModesWarning
-from steinball.jumps.modes import Jumps, ModeJumps, Modes, as_jumps, count_groups, find_modes, log_ratio_along_paths
+from steinball.jumps.modes import (
+    Jumps,
+    ModeJumps,
+    Modes,
+    as_jumps,
+    count_groups,
+    find_modes,
+    log_ratio,
+    log_ratio_along_paths,
+)
 from steinball.models import Gaussian, GaussianMixture, StudentT
 
 pytestmark = pytest.mark.exact
@@ -88,11 +97,11 @@ class Careless(ModeJumps):
         if self.mistake == "offset the same both ways":
             z = self.modes.coordinates(x, here) + self.offset
             proposed = self.modes.places(z, there)
-        ratio = np.exp(np.minimum(0.0, self._log_ratio(x, proposed, model, template)))
+        ratio = np.exp(np.minimum(0.0, log_ratio(model, x, proposed, template)))
         if self.mistake == "no Jacobian":
             return proposed, np.where(self.modes.cells(proposed) == there, ratio, 0.0)
         volumes = np.exp(self.modes.log_volumes)
-        full = np.minimum(1.0, np.exp(self._log_ratio(x, proposed, model, template)) * volumes[there] / volumes[here])
+        full = np.minimum(1.0, np.exp(log_ratio(model, x, proposed, template)) * volumes[there] / volumes[here])
         return proposed, full if self.mistake == "no check of the cell" else np.where(
             self.modes.cells(proposed) == there, full, 0.0
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import array_api_compat
@@ -113,7 +114,7 @@ def test_samples_are_not_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("samples were checked again")
 
-    monkeypatch.setattr("steinball.models.base.as_samples", refuse)
+    monkeypatch.setattr("steinball.arrays.as_samples", refuse)
     model = model_at(from_scores(-X), X)
     assert isinstance(model, ScoreArray)
     assert model.samples is X
@@ -368,3 +369,10 @@ def test_functions_and_arrays_of_scores_are_sent_to_each_other() -> None:
         from_scores(3.0)
     assert "from_scores" in (from_score.__doc__ or "")
     assert "from_score`" in (from_scores.__doc__ or "")
+
+
+@pytest.mark.exact
+def test_a_function_that_does_not_tell_what_it_takes_is_taken_at_its_word() -> None:
+    with pytest.raises(ValueError, match="no signature"):
+        inspect.signature(max)  # as of many functions written in C
+    assert as_model(max).score is not None

@@ -230,3 +230,13 @@ def test_many_points_are_worked_through_in_blocks(monkeypatch: pytest.MonkeyPatc
 def test_draws_have_its_distribution() -> None:
     z = DENSITY.to_base(DENSITY.sample(2000, rng=1))
     assert all(stats.kstest(column, "norm").pvalue > 1e-3 for column in z.T)
+
+
+def test_a_center_without_weight_is_left_out() -> None:
+    whole, weights = KernelDensity(DENSITY.centers[:5], COV, np.arange(5.0)), np.arange(1.0, 5.0)
+    left = KernelDensity(DENSITY.centers[1:5], COV, weights)
+    x = RNG.normal(size=(7, 2))
+    for name in ("score", "log_density", "to_base"):
+        np.testing.assert_array_equal(getattr(whole, name)(x), getattr(left, name)(x))
+    np.testing.assert_array_equal(whole.sample(9, rng=0), left.sample(9, rng=0))
+    assert repr(whole) == "KernelDensity(4 points, dimension=2)"

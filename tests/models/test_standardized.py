@@ -19,6 +19,7 @@ from steinball.models.knowledge import Knowledge
 from steinball.models.reference import Reference
 from steinball.models.registry import ScoreArray
 from steinball.models.standardized import MovedFamily, Standardization, Standardized, standardized
+from steinball.models.student_t import StudentFamily
 from steinball.problem import Problem
 from steinball.rows import Rows
 from steinball.tilts.scatter import Scatter
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.exact
 CENTER = np.array([3.0, -1.0])
 COV = np.array([[100.0, 0.9], [0.9, 0.01]])
 X = np.random.default_rng(0).multivariate_normal(CENTER, COV, size=200)
-MOVE = Standardization.of(None, Scatter(CENTER, COV))
+MOVE = Standardization.of(Scatter(CENTER, COV))
 
 
 class Shown:
@@ -55,7 +56,7 @@ def test_the_move_takes_the_covariance_to_the_identity_and_comes_back() -> None:
 
 def test_units_of_the_columns_do_not_matter() -> None:
     units = np.array([1e-3, 1e4])
-    other = Standardization.of(None, Scatter(CENTER * units, COV * np.outer(units, units)))
+    other = Standardization.of(Scatter(CENTER * units, COV * np.outer(units, units)))
     np.testing.assert_allclose(other(X * units), MOVE(X), rtol=1e-9)
 
 
@@ -90,13 +91,13 @@ def test_a_model_without_covariance_is_standardized_by_its_draws() -> None:
     found = standardized(Shown(), X, look=False)
     assert found is not None
     np.testing.assert_allclose(found[1].shrunk(COV), np.eye(2), atol=0.15)
-    assert found[1].by == "draws of the model"
+    assert not found[1].from_data
 
 
 def test_a_bare_score_is_standardized_by_the_data_unless_these_must_not_be_looked_at() -> None:
     found = standardized(sb.from_score(lambda x: -x), X)
     assert found is not None
-    assert found[1].by == "the data"
+    assert found[1].from_data
     np.testing.assert_allclose(found[1].shrunk(COV), np.eye(2), atol=0.5)
     assert standardized(sb.from_score(lambda x: -x), X, look=False) is None
 
@@ -168,7 +169,7 @@ def test_bounds_of_the_score_hold_at_many_points() -> None:
 
 def test_bounds_of_a_round_model_are_attained() -> None:
     """s_z = −z where the standard deviation is 10 in both columns: nothing is lost, and nothing is missing."""
-    wide = Standardization.of(None, Scatter(CENTER, 100.0 * np.eye(2)))
+    wide = Standardization.of(Scatter(CENTER, 100.0 * np.eye(2)))
     known = Knowledge(of(sb.models.Gaussian(CENTER, 100.0), wide))
     (growth,) = known.score_growth(np.zeros(2), np.eye(2))
     assert (growth.offset, growth.slope) == pytest.approx((0.0, 1.0), abs=1e-12)
@@ -232,7 +233,7 @@ def test_a_frozen_distribution_of_scipy_is_standardized() -> None:
 
 
 FAMILY_COV = np.array([[100.0, 0.9], [0.9, 0.01]])
-FAMILY_MOVE = Standardization.of(None, Scatter(np.array([3.0, -1.0]), FAMILY_COV))
+FAMILY_MOVE = Standardization.of(Scatter(np.array([3.0, -1.0]), FAMILY_COV))
 ROWS = np.random.default_rng(0).multivariate_normal([3.0, -1.0], FAMILY_COV, size=300)
 
 
@@ -298,3 +299,17 @@ def test_what_is_about_parameters_alone_is_that_of_the_family() -> None:
     np.testing.assert_array_equal(moved.from_working(working), family.from_working(working))
     np.testing.assert_array_equal(moved.working_jacobian(params), family.working_jacobian(params))
     assert moved.reported(params, params) == family.reported(params, params)
+
+
+def test_a_moved_family_says_of_its_parameters_what_the_family_says() -> None:
+    class Named(StudentFamily):
+        label, numerical, fixed, quick = "named", True, ("a",), False
+
+    family, edge, ones = Named(), np.array([0.0, 1.0, 2.0]), np.ones(3)
+    moved = MovedFamily(family, Standardization.of(Scatter(np.ones(1), 4.0 * np.eye(1))))
+    for name in ("label", "names", "positive", "numerical", "fixed", "quick"):
+        assert getattr(moved, name) == getattr(family, name)
+    assert moved.inside(edge).tolist() == [False, True, True]
+    assert moved.reported(edge, ones).keys() == family.reported(edge, ones).keys()
+    np.testing.assert_array_equal(moved.working_jacobian(edge), family.working_jacobian(edge))
+    np.testing.assert_array_equal(moved.from_working(-ones), family.from_working(-ones))

@@ -113,6 +113,8 @@ def test_as_many_on_the_edge_as_rounding_explains_are_not_refused() -> None:
     assert (x == 0.0).mean() > 0.1
     support, steps = Support.of((0, None)), lambda rows: np.array([0.3])
     assert place(x, support, steps=steps)[2]["moved off the edge"] == int((x == 0.0).sum())
+    mirrored = Support.of((None, 0))  # an upper edge is like a lower one
+    assert place(-x, mirrored, steps=steps)[2]["moved off the edge"] == int((x == 0.0).sum())
     with pytest.raises(ValueError, match="too many to be rounding"):
         place(x, support)
     x[:150] = 0.0

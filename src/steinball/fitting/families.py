@@ -198,7 +198,7 @@ class MaximumLikelihood(Estimator):
         inverse = _inverse(scores.T @ scores / len(x))
         slopes = _mean_slope(family, params, x)
         turn = inverse if slopes is None else _inverse(slopes)
-        return Estimate(params, partial(_turned_scores, family, params, turn), scores @ inverse)
+        return Estimate(params, partial(_influence_by_scores, family, params, turn), scores @ inverse)
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ class MinimumKSD(Estimator):
         return Estimate(found.params, found.influence)
 
 
-def _turned_scores(family: Family, params: Floats, inverse: Floats, points: Floats) -> Floats:
+def _influence_by_scores(family: Family, params: Floats, inverse: Floats, points: Floats) -> Floats:
     return np.asarray(family.free_scores(params, points) @ inverse)
 
 
@@ -236,7 +236,7 @@ def _mean_slope(family: Family, params: Floats, x: Floats) -> Floats | None:
     """Minus the mean derivative of the parameter scores; ``None`` where it is not positive definite."""
     free = family.inside(params)
     root = np.sqrt(np.mean(family.free_scores(params, x) ** 2, axis=0))
-    units = np.where(root > 0.0, 1.0 / np.where(root > 0.0, root, 1.0), 1.0)
+    units = 1.0 / np.where(root > 0.0, root, 1.0)
     found = np.zeros((len(params), len(params)))
     with np.errstate(all="ignore"):
         whole = -family.mean_slope(params, x, units)
@@ -249,14 +249,12 @@ def _mean_slope(family: Family, params: Floats, x: Floats) -> Floats | None:
 
 def as_estimator(fit: Any) -> Estimator:
     """The estimator that the user asked for: maximum likelihood by default."""
-    if fit is None:
-        return MaximumLikelihood()
-    if not isinstance(fit, Estimator):
-        raise TypeError(
-            "`fit` must be None, MaximumLikelihood() or MinimumKSD() of `steinball.fitting`, or an "
-            f"estimator of your own derived from `steinball.fitting.Estimator`, got {fit!r}."
-        )
-    return fit
+    wanted = (
+        "None, MaximumLikelihood() or MinimumKSD() of `steinball.fitting`, or an estimator of your own derived from "
+        "`steinball.fitting.Estimator`"
+    )
+    found: Estimator = MaximumLikelihood() if fit is None else check_kind(fit, Estimator, "fit", wanted)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -76,7 +76,7 @@ class ScoreDistance:
             return np.asarray(self._values @ right)
         return np.concatenate([value @ right for _, value, _ in self._blocks(self.x)])
 
-    def _turned(self, points: Floats, slope: Floats, columns: Floats) -> Floats:
+    def _offset_sums(self, points: Floats, slope: Floats, columns: Floats) -> Floats:
         """Σⱼ φ′ᵢⱼ C(xᵢ − yⱼ) cⱼ by coordinate, (m, d, p), for columns c (n, d, p) and φ′ between points x and y."""
         metric = np.eye(points.shape[1]) if self.kernel.metric is None else self.kernel.metric
         center = np.median(self.x, axis=0)  # an offset of the data cancels
@@ -89,7 +89,7 @@ class ScoreDistance:
     def pulls(self) -> Floats:
         """−2 wᵢ Σⱼ φ′ᵢⱼ C(xᵢ − xⱼ) wⱼ, shape (n, d)."""
         columns = self.weights[:, :, None]
-        parts = [self._turned(self.x[part], slope, columns) for part, _, slope in self._blocks(self.x)]
+        parts = [self._offset_sums(self.x[part], slope, columns) for part, _, slope in self._blocks(self.x)]
         return -2.0 * self.weights * np.concatenate(parts)[:, :, 0]
 
     def form(self, scores: Floats, basis: Floats | None = None) -> Floats:
@@ -129,9 +129,9 @@ class ScoreDistance:
         right = np.concatenate([weights * t[:, :, None], weights * others], axis=2).reshape(len(self.x), -1)
         found = np.empty((m, size))
         for part, value, slope in self._blocks(at.x):
-            smoothed, turned = (value @ right).reshape(-1, d, 1 + size), self._turned(at.x[part], slope, columns)
-            pull = at.weights[part] * (smoothed[:, :, 0] - 2.0 * turned[:, :, 0])
-            moved = smoothed[:, :, 1:] * s[part][:, :, None] + 2.0 * turned[:, :, 1:]
+            smoothed, sums = (value @ right).reshape(-1, d, 1 + size), self._offset_sums(at.x[part], slope, columns)
+            pull = at.weights[part] * (smoothed[:, :, 0] - 2.0 * sums[:, :, 0])
+            moved = smoothed[:, :, 1:] * s[part][:, :, None] + 2.0 * sums[:, :, 1:]
             found[part] = np.einsum("id,idp->ip", pull, jacobians[part])
             found[part] += np.einsum("id,idp->ip", at.weights[part], moved)
         return found / len(self.x)
@@ -223,8 +223,9 @@ def _gauss_newton(family: Family, distance: ScoreDistance, stein: SteinKernel) -
         working, value, moved = _descend(family, distance, working, value, step, units)
         if moved <= _ENOUGH:
             break
-    bent = _bent(family, distance, working, curvature, units)
-    return Minimum(family, distance, stein, family.from_working(working), working, bent, units, np.zeros(x.shape[1]))
+    curvature = _half_hessian(family, distance, working, curvature, units)
+    params, origin = family.from_working(working), np.zeros(x.shape[1])
+    return Minimum(family, distance, stein, params, working, curvature, units, origin)
 
 
 def _expansion(family: Family, distance: ScoreDistance, working: Floats, units: Floats) -> tuple[Floats, Floats]:
@@ -233,7 +234,7 @@ def _expansion(family: Family, distance: ScoreDistance, working: Floats, units: 
     return distance.expansion(scores, family.score_jacobian(working, distance.x, units) * units)
 
 
-def _bent(family: Family, distance: ScoreDistance, working: Floats, curvature: Floats, units: Floats) -> Floats:
+def _half_hessian(family: Family, distance: ScoreDistance, working: Floats, curvature: Floats, units: Floats) -> Floats:
     """Half the Hessian of D², with what the score bends by; without that where the whole is not definite."""
     whole = units * difference_jacobian(lambda at: _expansion(family, distance, at, units)[1], working, units)
     whole = (whole + whole.T) / 2.0
@@ -323,4 +324,4 @@ def fit_kernel_exponential_family(
         quadratic, linear = distance.expansion(family.base_score(x), family.basis_gradient(x)[:, None, :])
     if not (np.isfinite(quadratic).all() and np.isfinite(linear).all()):
         raise OutOfRangeError("the KSD overflows at these `samples`; rescale them.")
-    return family.with_coefficients(-solve_positive(quadratic, linear, as_number(ridge, "ridge", low=0.0)))
+    return KernelExponentialFamily(-solve_positive(quadratic, linear, as_number(ridge, "ridge", low=0.0)))

@@ -263,6 +263,14 @@ def log_ratio_along_paths(model: Any, x: Floats, y: Floats, template: Array) -> 
     return np.asarray(value)
 
 
+def log_ratio(model: Any, x: Floats, y: Floats, template: Array) -> Floats:
+    """log p(y) − log p(x) for pairs of rows, by the log density where the model has one."""
+    if Knowledge(model).log_density is None:
+        return log_ratio_along_paths(model, x, y, template)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(_log_density(model, y, template) - _log_density(model, x, template))
+
+
 @dataclass(frozen=True, eq=False)
 class ModeJumps:
     r"""Metropolis jumps from mode to mode that miss the other mode's center by a fixed offset
@@ -343,14 +351,6 @@ class ModeJumps:
         # From where p = 0 any jump is as good as staying: both ends of such a jump carry no mass of P.
         return proposed, np.exp(np.minimum(0.0, log_mass - self.modes.log_volumes[here]))
 
-    @staticmethod
-    def _log_ratio(x: Floats, y: Floats, model: Any, template: Array) -> Floats:
-        """log p(y) − log p(x), shape (n,)."""
-        if Knowledge(model).log_density is not None:
-            with np.errstate(invalid="ignore"):
-                return np.asarray(_log_density(model, y, template) - _log_density(model, x, template))
-        return log_ratio_along_paths(model, x, y, template)
-
     def memberships(self, samples: Array, model: Any) -> tuple[NDArray[np.intp], Floats]:
         r"""The cell of each point, (n,), and the cells' probabilities given its coordinates, (n, k)
 
@@ -377,7 +377,7 @@ class ModeJumps:
         Outside of cell j that is −∞: from there no jump leads back to x.
         """
         y = self.modes.places(z, j)
-        ratio = self._log_ratio(x, y, model, template) + self.modes.log_volumes[j]
+        ratio = log_ratio(model, x, y, template) + self.modes.log_volumes[j]
         return y, np.where((self.modes.cells(y) == j) & ~np.isnan(ratio), ratio, -np.inf)
 
     def _check_columns(self, x: Floats) -> None:

@@ -121,8 +121,7 @@ def as_metric(metric: Any, name: str = "metric") -> Floats | None:
     if metric is None:
         return None
     matrix = as_numbers(metric, name)
-    if matrix.ndim == 1:
-        matrix = np.diag(matrix)
+    matrix = np.diag(matrix) if matrix.ndim == 1 else matrix
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size or not np.isfinite(matrix).all():
         raise ValueError(f"`{name}` must be a finite (d, d) matrix or (d,) diagonal, got shape {matrix.shape}.")
     size = np.sqrt(np.abs(np.diag(matrix)))

@@ -12,13 +12,14 @@ import array_api_compat
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, Floats, as_samples, dtype_name, is_array, namespace, private_copy, to_host
+from steinball import arrays
+from steinball.arrays import Array, Floats, namespace, private_copy, to_host
 from steinball.models.base import as_extras
 from steinball.models.knowledge import LOG_DENSITIES, Knowledge
 from steinball.models.support import Support
 
-Points = NDArray[np.floating]
-Values = Callable[[Points], Floats]
+Function = Callable[[Array], Array]
+Task = Callable[[Any, Array], Any]
 
 # From max(|x|, 1)/8 down by factors of 8 to 2e-13 of it: whatever length a density varies over, some
 # consecutive steps are neither too long for the truncation error nor too short for rounding.
@@ -33,15 +34,12 @@ def difference_jacobian(function: Callable[[Floats], Floats], at: Floats, units:
     One step for each parameter, and two calls: for functions of our own, which vary over lengths of about ``units``
     (p,); by default these are the larger of 1 and the parameter itself.
     """
-    columns = []
-    for k, unit in enumerate(np.maximum(1.0, np.abs(at)) if units is None else units):
-        step = np.zeros_like(at)
-        step[k] = _STEP * unit
-        columns.append((function(at + step) - function(at - step)) / (2.0 * step[k]))
-    return np.stack(columns, axis=-1)
+    sizes = _STEP * (np.maximum(1.0, np.abs(at)) if units is None else units)
+    steps = zip(np.diag(sizes), sizes, strict=True)
+    return np.stack([(function(at + step) - function(at - step)) / (2.0 * size) for step, size in steps], axis=-1)
 
 
-def numerical_gradient(function: Values, x: Points, room: Floats | None = None) -> tuple[Floats, Floats]:
+def numerical_gradient(function: Function, x: Array, room: Floats | None = None) -> tuple[Floats, Floats]:
     r"""Gradient of ``function`` at every row of ``x``, and an estimate of its error, both (n, d).
 
     Central differences
@@ -57,10 +55,11 @@ def numerical_gradient(function: Values, x: Points, room: Floats | None = None) 
     steps = np.maximum(np.abs(x), 1.0) / _RATIO
     steps = steps if room is None else np.minimum(steps, room / 2.0).astype(x.dtype)
     columns = [_partial_derivative(function, x, j, steps[:, j]) for j in range(x.shape[1])]
-    return np.stack([c[0] for c in columns], axis=1), np.stack([c[1] for c in columns], axis=1)
+    slopes, errors = (np.stack(part, axis=1) for part in zip(*columns, strict=True))
+    return slopes, errors
 
 
-def _partial_derivative(function: Values, x: Points, j: int, first: Points) -> tuple[Floats, Floats]:
+def _partial_derivative(function: Function, x: Array, j: int, first: Array) -> tuple[Floats, Floats]:
     with np.errstate(all="ignore"):  # long steps may leave the support; their NaN is never chosen
         ladder = [_central_difference(function, x, j, first * _RATIO**-k) for k in range(_LEVELS)]
         rise, width, noise = (np.stack(part) for part in zip(*ladder, strict=True))  # (levels, n) each
@@ -68,7 +67,7 @@ def _partial_derivative(function: Values, x: Points, j: int, first: Points) -> t
         return _best_extrapolation(rise / width, noise / width)
 
 
-def _central_difference(function: Values, x: Points, j: int, step: Points) -> tuple[Floats, Floats, Floats]:
+def _central_difference(function: Function, x: Array, j: int, step: Array) -> tuple[Floats, Floats, Floats]:
     """f(x + h) − f(x − h) of every row, what rounding left of 2h, and the rounding error of the former."""
     up, down = x.copy(), x.copy()
     up[:, j] += step
@@ -132,10 +131,6 @@ def _agrees_with_shorter_steps(slopes: Floats, error: Floats) -> NDArray[np.bool
     return agrees
 
 
-Function = Callable[[Array], Array]
-Task = Callable[[Any, Array], Any]
-
-
 def from_log_density(
     log_density: Function,
     *,
@@ -181,12 +176,9 @@ def from_log_density(
         method, got = Knowledge(log_density).density_method, type(log_density).__name__
         hint = f"; pass its method `{method}`" if method in LOG_DENSITIES else ""
         raise TypeError(f"`log_density` must be a function (n, d) -> (n,), got an object of type {got}{hint}.")
-    if not isinstance(backend, str) or backend not in _BACKENDS:
-        raise ValueError(f'`backend` must be "jax", "torch" or "numerical", got {backend!r}.')
-    if backend != "numerical":
+    if arrays.check_choice(backend, "backend", tuple(_BACKENDS)) != "numerical":
         _library(backend)
-    support, sample, _, growth = as_extras(support, sample, None, growth)
-    return DifferentiatedDensity(log_density, backend, None, support, sample, growth)
+    return DifferentiatedDensity(log_density, backend, **as_extras(support, growth, sample=sample))
 
 
 @dataclass(frozen=True)
@@ -217,7 +209,7 @@ class DifferentiatedDensity:
         return gradient
 
     def _run(self, task: Task, x: Array) -> Array:
-        x = as_samples(x, "x", least=1)
+        x = arrays.as_samples(x, "x", least=1)
         if self.dimension is not None and x.shape[1] != self.dimension:
             raise ValueError(f"`x` must have `dimension={self.dimension}` columns, got {x.shape[1]}.")
         _refuse_foreign(x, self.backend)
@@ -236,7 +228,7 @@ def _run_in_jax(task: Task, x: Array) -> Array:
 
 def _precision(jax: Any, x: Array) -> AbstractContextManager[Any]:
     """64 bits for float64 points: without them JAX would turn them into float32 in silence."""
-    if dtype_name(x) != "float64":
+    if arrays.dtype_name(x) != "float64":
         return nullcontext()
     # Older releases of JAX keep it under `experimental`.
     module = jax if hasattr(jax, "enable_x64") else import_module("jax.experimental")
@@ -295,7 +287,7 @@ _BACKENDS: dict[str, tuple[Callable[[Task, Array], Array], Callable[..., tuple[A
 def one_per_row(values: Any, x: Array) -> Array:
     """The values of a log density at the rows of ``x`` as (n,), or an error that says what went wrong."""
     n, d = x.shape
-    shape = tuple(values.shape) if is_array(values) else None
+    shape = tuple(values.shape) if arrays.is_array(values) else None
     if shape in ((n,), (n, 1)) or (n == 1 and shape == ()):  # scipy drops the axis of a single row
         return namespace(values).reshape(values, (n,))
     got = f"a {type(values).__name__}" if shape is None else "one number for all" if shape == () else f"shape {shape}"
@@ -310,12 +302,11 @@ def one_per_row(values: Any, x: Array) -> Array:
 
 def check_rows(function: Function, x: Array, values: Array) -> None:
     """Refuse a log density that mixes rows, as the gradient of its sum is no score."""
-    n = x.shape[0]
-    if n == 1:
+    few = min(2, x.shape[0] - 1)  # two where possible: some functions do not take a single row
+    if few == 0:
         return
-    few = 2 if n > 2 else 1  # two where possible: some functions do not take a single row
     alone = to_host(one_per_row(function(private_copy(x[:few, :])), x[:few, :]))
-    rtol = 1e-6 if dtype_name(values) == "float64" else 1e-3
+    rtol = 1e-6 if arrays.dtype_name(values) == "float64" else 1e-3
     together = to_host(values[:few])
     size = np.abs(together[np.isfinite(together)]).max(initial=1.0)
     if not np.allclose(alone, together, rtol=0.0, atol=rtol * size, equal_nan=True):

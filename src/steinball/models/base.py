@@ -13,19 +13,8 @@ from typing import Any, ClassVar, NoReturn, Protocol, runtime_checkable
 import array_api_compat
 import numpy as np
 
-from steinball.arrays import (
-    Array,
-    as_number,
-    as_samples,
-    as_scores,
-    dtype_name,
-    is_array,
-    is_array_like,
-    like,
-    namespace,
-    private_copy,
-    to_host,
-)
+from steinball import arrays
+from steinball.arrays import Array, is_array_like, like, namespace, private_copy, to_host
 from steinball.models.knowledge import DENSITIES, LOG_DENSITIES, Knowledge
 from steinball.models.registry import ScoreArray, read_model
 from steinball.models.support import Support
@@ -39,7 +28,7 @@ _ABOUT_DTYPES = re.compile(r"\bdtypes?\b|scalar type|data type|input type|\bdoub
 #: The largest share of the spread of a column by which single precision may move a point.
 _ROUNDING = 1e-3
 
-_BACKENDS = {"torch": "torch", "pyro": "torch", "jax": "jax", "numpyro": "jax", "distrax": "jax"}
+_BACKEND_FOR = {"torch": "torch", "pyro": "torch", "jax": "jax", "numpyro": "jax", "distrax": "jax"}
 
 
 @runtime_checkable
@@ -138,16 +127,15 @@ def from_score(
         instead = " Scores at the rows themselves come in by `sb.from_scores(array)`." if is_array_like(score) else ""
         raise TypeError(f"`score` must be a function (n, d) -> (n, d), got {score!r}.{instead}")
     _refuse_by_name(score)
-    return ScoreFunction(score, *as_extras(support, sample, log_density, growth))
+    return ScoreFunction(score, **as_extras(support, growth, sample=sample, log_density=log_density))
 
 
-def as_extras(support: Any, sample: Any, log_density: Any, growth: Any) -> tuple[Any, Any, Any, Any]:
-    """What a model may know beyond its score, checked."""
-    for name, function in (("sample", sample), ("log_density", log_density)):
-        if function is not None and not callable(function):
-            raise TypeError(f"`{name}` must be a function or None, got {function!r}.")
-    growth = None if growth is None else as_number(growth, "growth")
-    return None if support is None else Support.of(support), sample, log_density, growth
+def as_extras(support: Any, growth: Any, **functions: Any) -> dict[str, Any]:
+    """What a model may know beyond its score, checked, by name."""
+    for name, function in functions.items():
+        arrays.check_kind(function, (Callable, type(None)), name, "a function or None")  # type: ignore[arg-type]
+    support = None if support is None else Support.of(support)
+    return {"support": support, "growth": None if growth is None else arrays.as_number(growth, "growth"), **functions}
 
 
 def from_scores(scores: Any) -> ScoreArray:
@@ -232,7 +220,7 @@ def as_model(model: Any, samples: Any = None) -> Model:
     >>> as_model(from_scores(-x), x)
     ScoreArray(shape=(2, 1))
     """
-    return model_at(model, None if samples is None else as_samples(samples, least=1))
+    return model_at(model, None if samples is None else arrays.as_samples(samples, least=1))
 
 
 def model_at(model: Any, samples: Array | None) -> Model:
@@ -241,7 +229,7 @@ def model_at(model: Any, samples: Array | None) -> Model:
     if isinstance(model, ScoreArray) and model.samples is None:
         if samples is None:
             raise TypeError("`model` is an array of scores, which says nothing without its `samples`; pass them too.")
-        return ScoreArray(samples, as_scores(model.scores, samples))
+        return ScoreArray(samples, arrays.as_scores(model.scores, samples))
     _refuse_by_name(model)
     columns = None if samples is None else int(samples.shape[1])
     found = model if Knowledge(model).has_score else read_model(model, columns)
@@ -280,11 +268,9 @@ def source_of_draws(model: Any, columns: int | None = None) -> Any:
 def _check_takes_points(function: Callable[..., Any]) -> None:
     """Refuse a function that cannot be called with the points alone."""
     try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # many functions written in C do not tell
+        inspect.signature(function).bind(None)
+    except ValueError:  # many functions written in C do not tell
         return
-    try:
-        signature.bind(None)
     except TypeError as error:
         raise TypeError(f"`model` must be a function of the samples alone, (n, d) -> (n, d): {error}.") from None
 
@@ -305,7 +291,7 @@ def evaluate_score(model: Model, x: Array) -> Array:
     scores = score_of(model, x)
     _refuse_excluded_points(model, x, scores)
     # A copy of ours: a model may write its next scores into the same memory.
-    return private_copy(as_scores(scores, x, "model.score(samples)"))
+    return private_copy(arrays.as_scores(scores, x, "model.score(samples)"))
 
 
 def _refuse_network(model: Model, x: Array) -> None:
@@ -318,7 +304,7 @@ def _refuse_network(model: Model, x: Array) -> None:
 
 def _refuse_excluded_points(model: Model, x: Array, scores: Any) -> None:
     """Refuse points where the score is not finite: the model gives them no density, and no data are missing there."""
-    if not is_array(scores) or tuple(scores.shape) not in (tuple(x.shape), (x.shape[0],)):
+    if not arrays.is_array(scores) or tuple(scores.shape) not in (tuple(x.shape), (x.shape[0],)):
         return
     if not namespace(scores).isdtype(scores.dtype, ("real floating", "integral")):
         return  # refused by its dtype
@@ -341,7 +327,7 @@ def score_of(model: Model, x: Array) -> Array:
     try:
         return model.score(private_copy(x))
     except (TypeError, ValueError, RuntimeError) as error:
-        if dtype_name(x) != "float64" or not _ABOUT_DTYPES.search(str(error)):
+        if arrays.dtype_name(x) != "float64" or not _ABOUT_DTYPES.search(str(error)):
             raise
     xp = namespace(x)
     narrow = xp.astype(x, xp.float32)
@@ -407,5 +393,5 @@ def _explain_log_density(model: Any, what: str, expression: str, method: str) ->
     function = f"lambda x: np.log({expression}(x))" if is_density else expression
     raise TypeError(
         f"`model` is {what}, a {'density' if is_density else 'log density'} and not a score ∇log p; "
-        f'use `sb.from_log_density({function}, backend="{_BACKENDS.get(library, "numerical")}")`.'
+        f'use `sb.from_log_density({function}, backend="{_BACKEND_FOR.get(library, "numerical")}")`.'
     )

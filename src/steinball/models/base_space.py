@@ -52,9 +52,8 @@ def rosenblatt(whitened: Floats, log_weights: Floats, log_scales: Floats) -> Flo
     steps = -0.5 * whitened**2 - log_scales
     before = np.cumsum(steps, axis=2) - steps + log_weights[:, None]
     shares = scipy.special.softmax(before, axis=1)
-    return normal_of(
-        np.sum(shares * scipy.special.ndtr(whitened), axis=1), np.sum(shares * scipy.special.ndtr(-whitened), axis=1)
-    )
+    below, above = (np.sum(shares * scipy.special.ndtr(side), axis=1) for side in (whitened, -whitened))
+    return normal_of(below, above)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import scipy
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, Floats, as_numbers, like, namespace
-from steinball.models.gaussian import BuiltIn, as_points, as_vector, frozen, set_fields
+from steinball.models.gaussian import BuiltIn, as_points, as_vector, frozen
 from steinball.models.knowledge import Bounds, ScoreGrowth, linear_bounds, unit_root
 
 _MOST_ENUMERATED = 16  # hidden units: 2^16 states
@@ -62,9 +62,9 @@ class GaussianBernoulliRBM(BuiltIn):
         if weights.ndim != 2 or not weights.size or not np.isfinite(weights).all():
             raise ValueError(f"`weights` must be finite, of shape (d, d'), visible by hidden, got {weights.shape}.")
         d, hidden = weights.shape
-        set_fields(self, weights=frozen(weights), dimension=d, hidden=hidden)
-        set_fields(self, visible_bias=as_vector(self.visible_bias, "visible_bias", d))
-        set_fields(self, hidden_bias=as_vector(self.hidden_bias, "hidden_bias", hidden))
+        vars(self).update(weights=frozen(weights), dimension=d, hidden=hidden)
+        vars(self).update(visible_bias=as_vector(self.visible_bias, "visible_bias", d))
+        vars(self).update(hidden_bias=as_vector(self.hidden_bias, "hidden_bias", hidden))
 
     def __repr__(self) -> str:
         return f"GaussianBernoulliRBM(dimension={self.dimension}, hidden={self.hidden})"

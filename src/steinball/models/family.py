@@ -41,6 +41,8 @@ class Family(ABC):
         Parameters that were known when the family was made, and are not fitted.
     quick : bool
         Whether a fit takes milliseconds, so that small samples are tested by some hundred fits.
+    least : float or (p,) array
+        The least values of the coordinates without constraints that a member may have.
 
     Examples
     --------
@@ -56,6 +58,7 @@ class Family(ABC):
     numerical: bool = False
     fixed: tuple[str, ...] = ()
     quick: bool = True
+    least: Floats | float = -np.inf
 
     @abstractmethod
     def model(self, params: Floats) -> Model:
@@ -80,11 +83,6 @@ class Family(ABC):
     def score(self, params: Floats, x: Floats) -> Floats:
         """∇ log p at each row of ``x``, shape (n, d)."""
         return to_host(self.model(params).score(x)).reshape(x.shape)
-
-    @property
-    def least(self) -> Floats:
-        """The least values of the coordinates without constraints that a member may have, (p,)."""
-        return np.full(len(self.names), -np.inf)
 
     def inside(self, params: Floats) -> NDArray[np.bool_]:
         """Which parameters could have moved both ways, (p,): not those at the edge of the family.
@@ -278,7 +276,6 @@ class NormalFamily(ExponentialFamily):
 
     def __init__(self, dimension: int) -> None:
         self.dimension, self.names = dimension, moment_names(dimension, "sd")
-        self.positive = (False, True) if dimension == 1 else ()
 
     def _moments(self, params: Floats) -> tuple[Floats, Floats]:
         d = self.dimension

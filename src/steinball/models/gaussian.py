@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from steinball.arrays import Array, Floats, as_numbers, check_resamples, is_array, like, namespace
-from steinball.models.knowledge import Bounds, RadialScore, ScoreGrowth, linear_bounds, unit_root
+from steinball.models.knowledge import Bounds, RadialScore, ScoreGrowth, as_matrix, linear_bounds, times, unit_root
 
 
 class BuiltIn:
@@ -30,12 +30,6 @@ def frozen(value: Any) -> Floats:
     array = np.array(value, dtype=np.float64)
     array.flags.writeable = False
     return array
-
-
-def set_fields(model: Any, **values: Any) -> None:
-    """Set fields of a frozen dataclass while it is made."""
-    for name, value in values.items():
-        object.__setattr__(model, name, value)
 
 
 def as_points(x: Any, dimension: int) -> Array:
@@ -85,11 +79,9 @@ class Covariance:
 
     Parameters
     ----------
-    variances : (d,) array
-        The diagonal of :math:`\Sigma`.
-    correlated : tuple of (d, d) arrays, optional
-        :math:`\Sigma`, its Cholesky factor :math:`L` and :math:`L^{-1}`; ``None`` where :math:`\Sigma` is diagonal:
-        then no matrix is made unless it is asked for.
+    compact, compact_root, compact_whitener : (d, d) or (d,) arrays
+        :math:`\Sigma`, its Cholesky factor :math:`L` and :math:`L^{-1}`; their diagonals where :math:`\Sigma` was given
+        by its own: then no matrix is made unless it is asked for.
     log_volume : float
         :math:`\log \det L`.
 
@@ -99,8 +91,9 @@ class Covariance:
     array([[1., 1.]])
     """
 
-    variances: Floats
-    correlated: tuple[Floats, Floats, Floats] | None
+    compact: Floats
+    compact_root: Floats
+    compact_whitener: Floats
     log_volume: float
 
     @classmethod
@@ -114,7 +107,8 @@ class Covariance:
         if given.ndim < 2 and given.shape in ((), (dimension,)):
             variances = frozen(np.broadcast_to(given, (dimension,)))
             _check_variances(variances, name)
-            return cls(variances, None, float(np.sum(np.log(np.sqrt(variances)))))
+            deviations = np.sqrt(variances)
+            return cls(variances, deviations, 1.0 / deviations, float(np.sum(np.log(deviations))))
         matrix = _as_symmetric(given, name, dimension)
         deviations = np.sqrt(np.diag(matrix))
         correlation_root = _cholesky(matrix / deviations / deviations[:, None], name)
@@ -124,38 +118,34 @@ class Covariance:
         inverse = inverse / deviations
         root = correlation_root * deviations[:, None]
         log_volume = float(np.sum(np.log(np.diag(correlation_root))) + np.sum(np.log(deviations)))
-        return cls(frozen(np.diag(matrix)), (frozen(matrix), frozen(root), frozen(inverse)), log_volume)
+        return cls(frozen(matrix), frozen(root), frozen(inverse), log_volume)
 
     @cached_property
     def matrix(self) -> Floats:
         """:math:`\\Sigma`, shape (d, d)."""
-        return frozen(np.diag(self.variances)) if self.correlated is None else self.correlated[0]
+        return frozen(as_matrix(self.compact))
 
     @cached_property
     def root(self) -> Floats:
         """The Cholesky factor :math:`L`, shape (d, d)."""
-        return frozen(np.diag(np.sqrt(self.variances))) if self.correlated is None else self.correlated[1]
+        return frozen(as_matrix(self.compact_root))
 
     @cached_property
     def whitener(self) -> Floats:
         """:math:`L^{-1}`, shape (d, d)."""
-        return frozen(np.diag(1.0 / np.sqrt(self.variances))) if self.correlated is None else self.correlated[2]
+        return frozen(as_matrix(self.compact_whitener))
 
     def whiten(self, offset: Array) -> Array:
         """Rows :math:`L^{-1} v` for rows v of ``offset``, shape (n, d)."""
-        if self.correlated is None:
-            return offset * like(1.0 / np.sqrt(self.variances), offset)
-        return namespace(offset).matmul(offset, like(self.whitener.T, offset))
+        return times(offset, self.compact_whitener)
 
     def pull_back(self, whitened: Array) -> Array:
         """Rows :math:`L^{-T} z`: after :meth:`whiten`, the rows of :math:`\\Sigma^{-1} v`."""
-        if self.correlated is None:
-            return self.whiten(whitened)
-        return namespace(whitened).matmul(whitened, like(self.whitener, whitened))
+        return times(whitened, self.compact_whitener.T)
 
     def color(self, noise: Floats) -> Floats:
         """Rows :math:`L z`: standard normal noise given this covariance."""
-        return noise * np.sqrt(self.variances) if self.correlated is None else np.asarray(noise @ self.root.T)
+        return np.asarray(times(noise, self.compact_root))
 
     @property
     def inverse(self) -> Floats:
@@ -170,8 +160,7 @@ class Covariance:
         return ScoreGrowth(*map(float, terms))
 
 
-def _as_symmetric(value: Any, name: str, dimension: int) -> Floats:
-    matrix = as_numbers(value, name)
+def _as_symmetric(matrix: Floats, name: str, dimension: int) -> Floats:
     if matrix.shape != (dimension, dimension):
         wanted = f"a variance, ({dimension},) variances or a ({dimension}, {dimension}) matrix"
         raise ValueError(f"`{name}` must be {wanted}, got shape {matrix.shape}.")
@@ -244,8 +233,8 @@ class Gaussian(BuiltIn):
         cov = self._variances(sd)
         d = common_dimension(self.dimension, mean=self.mean, cov=cov)
         factor = Covariance.of(cov, "cov", d)
-        held = factor.variances if factor.correlated is None and d > MANY else factor.matrix
-        set_fields(self, mean=as_vector(self.mean, "mean", d), cov=held, dimension=d, _factor=factor)
+        held = factor.compact if d > MANY else factor.matrix
+        vars(self).update(mean=as_vector(self.mean, "mean", d), cov=held, dimension=d, _factor=factor)
 
     def _variances(self, sd: Any) -> Any:
         if sd is None:
@@ -260,7 +249,7 @@ class Gaussian(BuiltIn):
     def __repr__(self) -> str:
         if self.dimension > 1:
             return f"Gaussian(dimension={self.dimension})"
-        return f"Gaussian(mean={self.mean[0]:g}, cov={self._factor.variances[0]:g})"
+        return f"Gaussian(mean={self.mean[0]:g}, cov={self.covariance[0, 0]:g})"
 
     @property
     def location(self) -> Floats:
@@ -275,7 +264,7 @@ class Gaussian(BuiltIn):
     @property
     def variances(self) -> Floats | None:
         """The variances (d,) where the columns are uncorrelated, so that no matrix need be made."""
-        return self._factor.variances if self._factor.correlated is None else None
+        return self._factor.compact if self._factor.compact.ndim == 1 else None
 
     @property
     def normal_parts(self) -> tuple[Floats, Floats, Floats]:
@@ -290,8 +279,8 @@ class Gaussian(BuiltIn):
     @cached_property
     def radial_score(self) -> RadialScore:
         """The score as a function of the distance from the mean, for a closed form of sup u(x, x)."""
-        many = self.dimension > MANY and self.variances is not None
-        return RadialScore(self.location, 1.0 / self._factor.variances if many else self._factor.inverse)
+        alone = self.variances if self.dimension > MANY else None
+        return RadialScore(self.location, self._factor.inverse if alone is None else 1.0 / alone)
 
     def score_growth(self, center: Any, precision: Floats | None = None) -> ScoreGrowth:
         """How the score grows with the distance from ``center``, in the metric ``precision``; each term is attained."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from steinball.arrays import Array, Floats, check_kind, namespace
 from steinball.models.base import as_model, score_of
-from steinball.models.gaussian import as_points, set_fields
+from steinball.models.gaussian import as_points
 from steinball.models.knowledge import Knowledge
 from steinball.models.support import Support
 
@@ -47,14 +47,14 @@ class Independent:
         for j, part in enumerate(parts):
             if Knowledge(part).dimension not in (None, 1):
                 raise ValueError(f"`marginals` must be models of one column each, but entry {j} is {part!r}.")
-        set_fields(self, marginals=parts, dimension=len(parts))
+        vars(self).update(marginals=parts, dimension=len(parts))
 
     def __repr__(self) -> str:
         return f"Independent([{', '.join(map(repr, self.marginals))}])"
 
     def _each(self, name: str) -> list[Any] | None:
         """What every column knows under a name of :class:`Knowledge`; ``None`` where some column does not know it."""
-        found = [Knowledge(part).asked(name) for part in self.marginals]
+        found = [getattr(Knowledge(part), name) for part in self.marginals]
         return None if any(one is None for one in found) else found
 
     @property

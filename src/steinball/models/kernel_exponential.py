@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -12,7 +13,7 @@ import scipy
 
 from steinball.arrays import Array, Floats, as_number, as_numbers, like, namespace, to_host
 from steinball.models.base_space import rosenblatt
-from steinball.models.gaussian import BuiltIn, Covariance, as_points, frozen, set_fields
+from steinball.models.gaussian import BuiltIn, Covariance, as_points, frozen
 from steinball.models.knowledge import Bounds, ScoreGrowth, unit_root
 
 _TOGETHER = 2**22  # numbers of a block of points by centers
@@ -20,11 +21,11 @@ _TOGETHER = 2**22  # numbers of a block of points by centers
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KernelDensity(BuiltIn):
-    r"""The density :math:`\sum_j w_j \mathcal N(x; y_j, \Sigma)` with score
+    r"""The density :math:`\sum_j w_j \mathcal N(x; y_j, \Sigma)` of the centers y that have a weight, with score
 
     .. math:: s(x) = -\Sigma^{-1} (x - m(x)), \qquad m(x) = \sum_j r_j(x) y_j,
 
-    r the shares of the centers y at x.
+    r the shares of the centers at x.
 
     Examples
     --------
@@ -42,7 +43,8 @@ class KernelDensity(BuiltIn):
     def __post_init__(self) -> None:
         k, d = self.centers.shape
         weights = np.ones(k) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
-        set_fields(self, weights=weights / weights.sum(), dimension=d, _factor=Covariance.of(self.cov, "cov", d))
+        centers, weights = self.centers[weights > 0.0], weights[weights > 0.0] / weights.sum()
+        vars(self).update(centers=centers, weights=weights, dimension=d, _factor=Covariance.of(self.cov, "cov", d))
 
     def __repr__(self) -> str:
         return f"KernelDensity({len(self.centers)} points, dimension={self.dimension})"
@@ -61,30 +63,25 @@ class KernelDensity(BuiltIn):
     def score(self, x: Array) -> Array:
         """∇ log p at each row of ``x``, shape (n, d)."""
         x = as_points(x, self.dimension)
-        points = to_host(x)
-        pulled = [(scipy.special.softmax(logs, axis=1) @ self.centers) - part for part, logs in self._blocks(points)]
+        blocks = self._blocks(to_host(x))
+        pulled = [scipy.special.softmax(terms, axis=1) @ self.centers - part for part, terms in blocks]
         return like(np.concatenate(pulled) @ self._factor.inverse, x)
 
     def log_density(self, x: Array) -> Array:
         """log p at each row of ``x``, normalized, shape (n,)."""
         x = as_points(x, self.dimension)
         constant = self._factor.log_volume + 0.5 * self.dimension * np.log(2.0 * np.pi)
-        return like(
-            np.concatenate([scipy.special.logsumexp(logs, axis=1) for _, logs in self._blocks(to_host(x))]) - constant,
-            x,
-        )
+        logs = [scipy.special.logsumexp(terms, axis=1) for _, terms in self._blocks(to_host(x))]
+        return like(np.concatenate(logs) - constant, x)
 
-    def _blocks(self, x: Floats) -> list[tuple[Floats, Floats]]:
+    def _blocks(self, x: Floats) -> Iterator[tuple[Floats, Floats]]:
         """Blocks of points, each with the terms log w − |L⁻¹(x − y)|²/2 of every center, (m, k)."""
         size, center = max(1, _TOGETHER // len(self.centers)), self.location
         centers = (self.centers - center) @ self._factor.whitener.T
-        with np.errstate(divide="ignore"):
-            heights = np.log(self.weights) - 0.5 * np.sum(centers**2, axis=1)
-        found = []
+        heights = np.log(self.weights) - 0.5 * np.sum(centers**2, axis=1)
         for part in np.split(x, range(size, len(x), size)):
             z = (part - center) @ self._factor.whitener.T
-            found.append((part, z @ centers.T + heights - 0.5 * np.sum(z**2, axis=1, keepdims=True)))
-        return found
+            yield part, z @ centers.T + heights - 0.5 * np.sum(z**2, axis=1, keepdims=True)
 
     def score_growth(self, center: Any, precision: Floats | None = None) -> ScoreGrowth:
         """The growth of the score, a weighted mean of −Σ⁻¹(x − yⱼ) = −Σ⁻¹(x − a) − Σ⁻¹(a − yⱼ)."""
@@ -102,8 +99,7 @@ class KernelDensity(BuiltIn):
         """Rosenblatt's map: standard normal where x comes from the model."""
         offsets = (x[:, None, :] - self.centers) @ self._factor.whitener.T
         scales = np.log(np.diag(self._factor.root))
-        with np.errstate(divide="ignore"):
-            return rosenblatt(offsets, np.log(self.weights), np.broadcast_to(scales, self.centers.shape))
+        return rosenblatt(offsets, np.log(self.weights), np.broadcast_to(scales, self.centers.shape))
 
 
 _MOST_BASIS = 1000  # past this exp(−x²/2) underflows where the last basis functions live
@@ -152,7 +148,7 @@ class KernelExponentialFamily(BuiltIn):
             wanted = f"finite, of shape (L,) with L from 1 to {_MOST_BASIS}"
             raise ValueError(f"`coefficients` must be {wanted}, got {self.coefficients!r}.")
         scale = as_number(self.base_scale, "base_scale", low=1e-150, high=1e150)
-        set_fields(self, coefficients=frozen(coefficients), base_scale=scale)
+        vars(self).update(coefficients=frozen(coefficients), base_scale=scale)
 
     def __repr__(self) -> str:
         return f"KernelExponentialFamily(n_basis={self.n_basis}, base_scale={self.base_scale:g})"
@@ -161,10 +157,6 @@ class KernelExponentialFamily(BuiltIn):
     def n_basis(self) -> int:
         """The number L of basis functions."""
         return int(self.coefficients.size)
-
-    def with_coefficients(self, coefficients: Any) -> KernelExponentialFamily:
-        """The same family at other coefficients."""
-        return replace(self, coefficients=coefficients)
 
     def _functions(self, x: Array) -> Array:
         """φ_0 … φ_{L+1} at a column of points, shape (n, L + 2)."""

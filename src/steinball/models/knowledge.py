@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from steinball.arrays import Array, Floats, as_numbers, to_host
+from steinball.arrays import Array, Floats, as_numbers, like, namespace, to_host
 from steinball.models.support import Move, Support
 
 T = TypeVar("T")
@@ -51,13 +51,12 @@ class ScoreGrowth(NamedTuple):
 
     offset: float
     slope: float
-    cross: float | None = None
+    cross: float = math.inf
 
     @property
     def middle(self) -> float:
         """K, which is never worth more than A B."""
-        most = self.offset * self.slope
-        return most if self.cross is None else min(self.cross, most)
+        return min(self.cross, self.offset * self.slope)
 
     def at(self, distance: Floats) -> Floats:
         """The bound on |s| at given distances ρ, shape as theirs."""
@@ -82,22 +81,22 @@ class RadialScore:
     decay: float = 0.0
 
     @cached_property
+    def _eigenvalues(self) -> Floats:
+        """The eigenvalues of P: where there is nothing beside its diagonal, that is what they are."""
+        axes = np.diag(self.precision) if self.precision.ndim == 2 else self.precision
+        alone = np.count_nonzero(self.precision) == len(axes)
+        return axes if alone else np.asarray(np.linalg.eigvalsh(self.precision), dtype=np.float64)
+
+    @property
     def steepness(self) -> float:
         """The largest eigenvalue of P."""
-        if self.precision.ndim == 1:
-            return float(self.precision.max())
-        axes = np.diag(self.precision)
-        if np.count_nonzero(self.precision) == np.count_nonzero(axes):
-            return float(axes.max())
-        return float(np.linalg.eigvalsh(self.precision)[-1])
+        return float(self._eigenvalues.max())
 
     @property
     def isotropic_variance(self) -> float | None:
         """σ² where this is the score −(x − m)/σ² of a round Gaussian, otherwise ``None``."""
-        first = float(self.precision.ravel()[0])
-        unit = np.eye(len(self.precision)) if self.precision.ndim == 2 else 1.0
-        is_round = bool(np.all(self.precision == first * unit))
-        return 1.0 / (self.rate * first) if is_round and self.decay == 0.0 else None
+        is_round = bool((self._eigenvalues == self._eigenvalues[0]).all())
+        return 1.0 / (self.rate * self.steepness) if is_round and self.decay == 0.0 else None
 
     def most(self, low: Floats | float, high: Floats | float) -> Floats:
         """The largest |s| where √t lies between ``low`` and ``high``: β √(‖P‖ t) / (1 + κ t) rises up to t = 1/κ."""
@@ -107,6 +106,18 @@ class RadialScore:
             at_infinity = np.inf if self.decay == 0.0 else 0.0
             far = np.where(np.isfinite(root), root / (1.0 + self.decay * root * root), at_infinity)
         return np.asarray(self.rate * self.steepness**0.5 * far)
+
+
+def as_matrix(matrix: Floats) -> Floats:
+    """The matrix (d, d), which may be given by its diagonal alone."""
+    return np.diag(matrix) if matrix.ndim == 1 else matrix
+
+
+def times(rows: Array, matrix: Floats) -> Array:
+    """A v for each row v, with A a matrix or the diagonal of one, in the library of the rows."""
+    if matrix.ndim == 1:
+        return rows * like(matrix, rows)
+    return namespace(rows).matmul(rows, like(matrix.T, rows))
 
 
 def unit_root(precision: Floats | None, dimension: int) -> Floats:
@@ -215,10 +226,6 @@ class Knowledge:
     score_bounds = Said[Callable[[Floats, Floats], Bounds] | None](Callable)
     #: Weights (k,), means (k, d) and covariances (k, d, d) of a model that is a mixture of normal distributions.
     normal_parts = Said[tuple[Floats, Floats, Floats] | None](tuple)
-
-    def asked(self, name: str) -> Any:
-        """What is known under a name of this class."""
-        return getattr(self, name)
 
     def _attribute(self, name: str) -> Any:
         try:
@@ -377,11 +384,11 @@ class Knowledge:
 
 def _checked_growth(value: Any) -> ScoreGrowth:
     try:
-        growth = ScoreGrowth(*(None if number is None else float(number) for number in value))  # type: ignore[arg-type]
+        growth = ScoreGrowth(*map(float, value))
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"`score_growth` of the model must return (A, B) with |s(x)| ≤ A + B|x − center|, got {value!r}."
         ) from error
-    if not all(number is None or 0.0 <= number < math.inf for number in growth):
+    if not (all(number >= 0.0 for number in growth) and max(growth.offset, growth.slope) < math.inf):
         raise ValueError(f"`score_growth` of the model must return finite numbers, none negative, got {value!r}.")
     return growth

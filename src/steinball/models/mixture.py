@@ -8,22 +8,12 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from steinball.arrays import Array, Floats, as_numbers, like, namespace
+from steinball.models import family
 from steinball.models.autodiff import difference_jacobian
 from steinball.models.base_space import rosenblatt
-from steinball.models.family import (
-    Family,
-    from_log_cholesky,
-    log_cholesky,
-    maximum_likelihood,
-    moment_names,
-    moment_scores,
-    packed,
-    unpacked,
-)
-from steinball.models.gaussian import BuiltIn, Covariance, as_points, frozen, set_fields
+from steinball.models.gaussian import BuiltIn, Covariance, as_points, frozen
 from steinball.models.knowledge import Bounds, Clusters, ScoreGrowth, linear_bounds, unit_root
 from steinball.tilts.scatter import median_and_scales
 
@@ -45,7 +35,7 @@ class GaussianMixture(BuiltIn):
     Parameters
     ----------
     weights : (k,) array
-        :math:`\pi`: not negative, sum 1.
+        :math:`\pi`: not negative, sum 1. A component of weight 0 is left out.
     means : (k, d) array
         :math:`\mu`; (k,) means d = 1.
     cov : float, (d, d) or (k, d, d) array
@@ -73,9 +63,12 @@ class GaussianMixture(BuiltIn):
         weights, means = _as_weights(self.weights), as_places(self.means, "means")
         if len(weights) != len(means):
             raise ValueError(f"`weights` has {len(weights)} entries but `means` {len(means)} rows; give as many.")
+        there = np.flatnonzero(weights)
         factors = factors_of(self.cov, "cov", *means.shape)
+        factors = tuple(factors[j] for j in there)
         cov = frozen([factor.matrix for factor in factors])
-        set_fields(self, weights=weights, means=means, cov=cov, dimension=means.shape[1], _factors=factors)
+        vars(self).update(weights=frozen(weights[there]), means=frozen(means[there]), cov=cov)
+        vars(self).update(dimension=means.shape[1], _factors=factors)
 
     def __repr__(self) -> str:
         return f"GaussianMixture({len(self.weights)} components, dimension={self.dimension})"
@@ -94,14 +87,13 @@ class GaussianMixture(BuiltIn):
 
     @property
     def modes(self) -> Clusters:
-        """Means and covariances of the components that have a weight."""
-        return Clusters(*self.normal_parts[1:])
+        """Means and covariances of the components."""
+        return Clusters(self.means, self.cov)
 
     @property
     def normal_parts(self) -> Parts:
-        """Weights (k,), means (k, d) and covariances (k, d, d) of the components that have a weight."""
-        there = self.weights > 0.0
-        return self.weights[there], self.means[there], self.cov[there]
+        """Weights (k,), means (k, d) and covariances (k, d, d) of the components."""
+        return self.weights, self.means, self.cov
 
     def _whitened(self, x: Array) -> list[Array]:
         """L_j⁻¹(x − μ_j) for every component, each of shape (n, d)."""
@@ -110,9 +102,7 @@ class GaussianMixture(BuiltIn):
 
     def _log_heights(self) -> Floats:
         """Logarithms of the heights of the components' peaks, up to (2π)^(−d/2), shape (k,)."""
-        with np.errstate(divide="ignore"):  # a weight of 0 is a component that is not there
-            logs = np.log(self.weights)
-        return np.asarray(logs - [factor.log_volume for factor in self._factors])
+        return np.asarray(np.log(self.weights) - [factor.log_volume for factor in self._factors])
 
     def _log_terms(self, z: list[Array]) -> tuple[Array, Array, Array]:
         """Log densities of the components less the largest, (n, k), and h, m, (n, 1), with h·m·m the largest.
@@ -145,18 +135,18 @@ class GaussianMixture(BuiltIn):
         (:meth:`_excess_over`).
         """
         center = np.asarray(center, dtype=np.float64)
-        present = np.flatnonzero(self.weights > 0.0)
-        each = [self._factors[j].score_growth(self.means[j], center, precision) for j in present]
+        pairs = zip(self._factors, self.means, strict=True)
+        each = [factor.score_growth(mean, center, precision) for factor, mean in pairs]
         bounds = [ScoreGrowth(*(max(numbers) for numbers in zip(*each, strict=True)))]
-        if all(np.array_equal(self.cov[j], self.cov[present[0]]) for j in present):
-            return [*bounds, self._shared_growth(center, precision, present)]
-        for j, own in zip(present.tolist(), each, strict=True):
-            excess = self._excess_over(j, present)
+        if (self.cov == self.cov[0]).all():
+            return [*bounds, self._shared_growth(center, precision)]
+        for j, own in enumerate(each):
+            excess = self._excess_over(j)
             if math.isfinite(excess):
                 bounds.append(ScoreGrowth(own.offset + excess, own.slope))
         return bounds
 
-    def _excess_over(self, j: int, present: NDArray[np.intp]) -> float:
+    def _excess_over(self, j: int) -> float:
         """A bound on |s − sⱼ| = |Σ rₖ (sₖ − sⱼ)| if component j is the widest in every direction, else ∞.
 
         For Δ = Σₖ⁻¹ − Σⱼ⁻¹ positive definite the log odds of k against j are α − t²/2 with t² = (x − n)ᵀΔ(x − n) for
@@ -165,8 +155,8 @@ class GaussianMixture(BuiltIn):
         """
         own, mean, height = self._factors[j].inverse, self.means[j], self._log_heights()
         excess = shift = 0.0
-        for k in present:
-            inverse, apart = self._factors[k].inverse, self.means[k] - mean
+        for k, factor in enumerate(self._factors):
+            inverse, apart = factor.inverse, self.means[k] - mean
             if np.array_equal(self.cov[k], self.cov[j]):
                 shift = max(shift, float(np.linalg.norm(own @ apart)))
                 continue
@@ -179,16 +169,16 @@ class GaussianMixture(BuiltIn):
             excess += math.sqrt(most) * _largest_pull(alpha)
         return excess + shift
 
-    def _shared_growth(self, center: Floats, precision: Floats | None, present: NDArray[np.intp]) -> ScoreGrowth:
+    def _shared_growth(self, center: Floats, precision: Floats | None) -> ScoreGrowth:
         """With one Σ the score is −Σ⁻¹(x − m(x)), m(x) the mean of the μⱼ under the responsibilities.
 
         Along a ray from the center m moves forward (its derivative is a covariance), so in whitened coordinates
         |z − m|² ≤ |z|² + 2|m(a)||z| + max|μⱼ|², all relative to the center.
         """
-        factor = self._factors[present[0]]
+        factor = self._factors[0]
         widest = float(np.linalg.norm(factor.whitener, 2))
         slope = widest * float(np.linalg.norm(factor.whitener @ unit_root(precision, self.dimension), 2))
-        radius = float(np.linalg.norm((self.means[present] - center) @ factor.whitener.T, axis=1).max())
+        radius = float(np.linalg.norm((self.means - center) @ factor.whitener.T, axis=1).max())
         drift = float(np.linalg.norm(factor.root.T @ np.asarray(self.score(center[None, :]))[0]))
         return ScoreGrowth(widest * radius, slope, widest * drift * slope)
 
@@ -211,7 +201,7 @@ class GaussianMixture(BuiltIn):
         pulls = np.einsum("kij,mkj->mki", inverses, offsets)
         logs = self._log_heights() - 0.5 * np.sum(pulls * offsets, axis=2)
         most, least = np.zeros_like(logs), np.zeros_like(logs)
-        for j in np.flatnonzero(self.weights > 0.0):
+        for j in range(len(self.weights)):
             bend = 0.5 * np.einsum("mi,kij,mj->mk", half, np.abs(inverses - inverses[j]), half)
             slack = np.einsum("mki,mi->mk", np.abs(pulls - pulls[:, j : j + 1]), half) + bend
             odds = logs - logs[:, j : j + 1]
@@ -240,10 +230,8 @@ class GaussianMixture(BuiltIn):
 
     def to_base(self, x: Floats) -> Floats:
         """Rosenblatt's map: standard normal where x comes from the model."""
-        there = np.flatnonzero(self.weights > 0.0)
-        scales = np.log([np.diag(self._factors[j].root) for j in there])
-        whitened = np.stack([self._whitened(x)[j] for j in there], axis=1)
-        return rosenblatt(whitened, np.log(self.weights[there]), scales)
+        scales = np.log([np.diag(factor.root) for factor in self._factors])
+        return rosenblatt(np.stack(self._whitened(x), axis=1), np.log(self.weights), scales)
 
 
 def _largest_pull(alpha: float) -> float:
@@ -294,7 +282,7 @@ def factors_of(value: Any, name: str, k: int, d: int) -> tuple[Covariance, ...]:
     return (Covariance.of(cov, name, d),) * k
 
 
-class MixtureFamily(Family):
+class MixtureFamily(family.Family):
     """A mixture of k normal distributions, each with its own mean and covariance.
 
     Examples
@@ -309,7 +297,7 @@ class MixtureFamily(Family):
     def __init__(self, components: int, dimension: int) -> None:
         self.components, self.dimension = components, dimension
         self.label = f"mixture of {components} normal distributions"
-        each = [f"{name}[{j + 1}]" for j in range(components) for name in moment_names(dimension, "var")]
+        each = [f"{name}[{j + 1}]" for j in range(components) for name in family.moment_names(dimension, "var")]
         self.names = (*(f"weight[{j + 1}]" for j in range(components - 1)), *each)
 
     def parts(self, params: Floats) -> Parts:
@@ -317,13 +305,13 @@ class MixtureFamily(Family):
         k, d = self.components, self.dimension
         weights = np.append(params[: k - 1], 1.0 - params[: k - 1].sum())
         moments = params[k - 1 :].reshape(k, -1)
-        return weights, moments[:, :d], np.stack([unpacked(row[d:], d) for row in moments])
+        return weights, moments[:, :d], np.stack([family.unpacked(row[d:], d) for row in moments])
 
     def pack(self, parts: Parts) -> Floats:
         """The parameters, components in the order of their first mean."""
         weights, means, covs = parts
         order = np.argsort(means[:, 0], kind="stable")
-        moments = [np.concatenate([means[j], packed(covs[j])]) for j in order]
+        moments = [np.concatenate([means[j], family.packed(covs[j])]) for j in order]
         return np.concatenate([weights[order][:-1], *moments])
 
     def model(self, params: Floats) -> GaussianMixture:
@@ -345,7 +333,7 @@ class MixtureFamily(Family):
         try:
             runs = [_em(x, self._first(x, np.random.default_rng([7, k]))) for k in range(_STARTS)]
             best = self.pack(max(runs, key=lambda run: run[0])[1])
-            risen = self.parts(maximum_likelihood(self, x, best))
+            risen = self.parts(family.maximum_likelihood(self, x, best))
             return self.pack(risen) if _has_spread(risen[2], x) else best
         except np.linalg.LinAlgError:
             raise ValueError(
@@ -363,25 +351,24 @@ class MixtureFamily(Family):
         weights, means, covs = self.parts(params)
         shares = np.exp(_log_shares(x, (weights, means, covs))[0])
         by_weight = shares[:, :-1] / weights[:-1] - shares[:, -1:] / weights[-1]
-        moments = (moment_scores(x, mean, np.linalg.inv(cov)) for mean, cov in zip(means, covs, strict=True))
+        moments = (family.moment_scores(x, mean, np.linalg.inv(cov)) for mean, cov in zip(means, covs, strict=True))
         return np.hstack([by_weight, *(shares[:, j : j + 1] * each for j, each in enumerate(moments))])
 
     def margins(self, params: Floats, x: Floats) -> Floats:
         parts = zip(*self.parts(params), strict=True)
-        return np.asarray(
-            sum(weight * scipy.special.ndtr((x - mean) / np.sqrt(np.diag(cov))) for weight, mean, cov in parts)
-        )
+        shares = [weight * scipy.special.ndtr((x - mean) / np.sqrt(np.diag(cov))) for weight, mean, cov in parts]
+        return np.asarray(np.sum(shares, axis=0))
 
     def to_working(self, params: Floats) -> Floats:
         """Log odds against the last weight, means, and Cholesky factors with logarithms on their diagonals."""
         weights, means, covs = self.parts(params)
-        moments = [np.concatenate([mean, log_cholesky(cov)]) for mean, cov in zip(means, covs, strict=True)]
+        moments = [np.concatenate([mean, family.log_cholesky(cov)]) for mean, cov in zip(means, covs, strict=True)]
         return np.concatenate([np.log(weights[:-1] / weights[-1]), *moments])
 
     def from_working(self, working: Floats) -> Floats:
         k, d = self.components, self.dimension
-        logs = np.append(working[: k - 1], 0.0)
-        moments = [np.append(m[:d], packed(from_log_cholesky(m[d:], d))) for m in working[k - 1 :].reshape(k, -1)]
+        logs, rows = np.append(working[: k - 1], 0.0), working[k - 1 :].reshape(k, -1)
+        moments = [np.append(row[:d], family.packed(family.from_log_cholesky(row[d:], d))) for row in rows]
         return np.concatenate([np.exp(logs - scipy.special.logsumexp(logs))[:-1], *moments])
 
     def working_jacobian(self, params: Floats) -> Floats:

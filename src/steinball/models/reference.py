@@ -20,7 +20,6 @@ _LEAST, _NUMBERS = 256, 2**24
 
 _PROBED = 3
 _KEPT: dict[int, tuple[weakref.ref[Any], dict[Any, Any]]] = {}
-_NOTHING: Any = object()
 T = TypeVar("T")
 
 
@@ -50,10 +49,11 @@ class Reference:
         return found if isinstance(found, Reference) else None
 
 
-def kept_with(owner: Any, key: Any, make: Callable[[], T], anew: bool = False) -> T:
-    """What ``make`` found out about ``owner``, found out once and kept as long as ``owner`` lives.
+def kept_with(owner: Any, key: Any, make: Callable[[], T], holds: Callable[[T], bool] = lambda found: True) -> T:
+    """What ``make`` found out about ``owner``, found out once and kept as long as ``owner`` lives and it ``holds``.
 
-    An owner that cannot be referred to weakly is asked every time. ``anew`` forgets all that was found before.
+    An owner that cannot be referred to weakly is asked every time. Of an owner about which something no longer holds
+    all is forgotten that was found before.
 
     Examples
     --------
@@ -70,12 +70,12 @@ def kept_with(owner: Any, key: Any, make: Callable[[], T], anew: bool = False) -
         except TypeError:
             return make()
         _KEPT[name] = place
-    if anew:
-        place[1].clear()
-    found: T = place[1].get(key, _NOTHING)
-    if found is _NOTHING:
-        found = place[1][key] = make()
-    return found
+    kept: dict[Any, T] = place[1]
+    if key in kept and not holds(kept[key]):
+        kept.clear()
+    if key not in kept:
+        kept[key] = make()
+    return kept[key]
 
 
 def known_of(model: Any, key: Any, make: Callable[[], T], template: Array | None = None) -> T:
@@ -114,11 +114,11 @@ def _found(model: Any, template: Array | None) -> Reference | str | None:
     if known.moved_reference is not None and known.move is not None:
         found = _found(known.move.model, template)
         return known.moved_reference(found) if isinstance(found, Reference) else found
-    key = (Reference, type(model))
-    found = kept_with(known.original, key, lambda: _made(model, template))
-    if isinstance(found, Reference) and not (known.unchanging or _still_true(found, model, template)):
-        found = kept_with(known.original, key, lambda: _made(model, template), anew=True)
-    return found
+
+    def holds(found: Reference | str) -> bool:
+        return known.unchanging or isinstance(found, str) or _still_true(found, model, template)
+
+    return kept_with(known.original, (Reference, type(model)), lambda: _made(model, template), holds)
 
 
 def _made(model: Any, template: Array | None) -> Reference | str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from steinball.arrays import Array, Floats, as_samples, as_scores, namespace, to_host
+from steinball.arrays import Array, Floats, as_samples, as_scores, check_kind, namespace, to_host
 
 if TYPE_CHECKING:
     from steinball.adapters.samplers import NamedDraws, OrderedDraws, Posterior, Reading
@@ -187,9 +187,8 @@ def register(library: str, adapter: Adapter) -> None:
     --------
     >>> register("mylibrary", Adapter())  # an adapter that reads nothing yet
     """
-    if not isinstance(adapter, Adapter):
-        raise TypeError(f"`adapter` must be an instance of a class below steinball.adapters.Adapter, got {adapter!r}.")
-    _ADAPTERS[str(library)] = adapter
+    wanted = "an instance of a class below steinball.adapters.Adapter"
+    _ADAPTERS[str(library)] = check_kind(adapter, Adapter, "adapter", wanted)
 
 
 def class_names(thing: Any) -> set[str]:

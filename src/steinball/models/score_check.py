@@ -20,7 +20,6 @@ from steinball.models.registry import ScoreArray
 # What to say, the score that the mistake would give, and how much it magnifies errors of the gradient.
 Mistake = tuple[str, Floats, float]
 Density = Callable[[Array], Array]
-Values = Callable[[Floats], Floats]
 
 _REACH = 10.0 ** np.arange(-3, 5)
 _NEAR = (1e-4, 1e-7)
@@ -42,16 +41,12 @@ class ScoreCheck:
         Whether the score agrees with the log density everywhere, to the tolerance.
     worst_error : float
         The largest relative error beyond that of the numerical derivative; infinite for an unusable score.
-    worst_row, worst_coordinate : int or None
-        Where it is.
     message : str
-        The finding in words, with the likely mistake.
+        The finding in words, with the place of the largest error or the likely mistake.
     """
 
     ok: bool
     worst_error: float
-    worst_row: int | None
-    worst_coordinate: int | None
     message: str
 
     def __bool__(self) -> bool:
@@ -105,12 +100,12 @@ def check_score(model: Any, x: Array = None, *, log_density: Density | None = No
     try:
         scores = as_scores(claimed, x, "model.score(x)")
     except (TypeError, ValueError) as error:
-        return ScoreCheck(False, np.inf, None, None, str(error))
+        return ScoreCheck(False, np.inf, str(error))
     gradient, uncertainty = _numerical_score(log_density, x)
     unknown = np.flatnonzero(~np.isfinite(gradient).all(axis=1))
     if unknown.size:
         text = f"The log density has no finite derivative in {unknown.size} rows (first: row {unknown[0]})."
-        return ScoreCheck(False, np.inf, int(unknown[0]), None, text)
+        return ScoreCheck(False, np.inf, text)
     found = _compare(to_host(scores), gradient, uncertainty, rtol)
     return _with_endings(found, model, log_density, x)
 
@@ -129,7 +124,7 @@ def _with_endings(found: ScoreCheck, model: Any, log_density: Density, x: Array)
     return found
 
 
-def _on_host(log_density: Density, x: Array) -> Callable[[NDArray[Any]], Floats]:
+def _on_host(log_density: Density, x: Array) -> Density:
     def values(points: NDArray[Any]) -> Floats:
         there = like(points.copy(), x)  # a user's function may work in place
         return to_host(one_per_row(log_density(there), there))
@@ -159,16 +154,14 @@ def _compare(scores: Floats, gradient: Floats, slack: Floats, rtol: float) -> Sc
     worst = float(error[row, coordinate])
     if worst <= rtol:
         text = f"The score is the gradient of the log density in all {error.size} entries."
-        return ScoreCheck(True, worst, row, coordinate, text)
+        return ScoreCheck(True, worst, text)
     got = f"{scores[row, coordinate]:.6g} where the log density has {gradient[row, coordinate]:.6g}"
     extent = f"{int((error > rtol).sum())} of {error.size} entries"
     text = f"The score is wrong in {extent}; most at row {row}, coordinate {coordinate}: {got}."
-    fits = (
-        likely
-        for likely, expected, magnified in _mistakes(scores, gradient)
-        if _relative_error(scores, expected, magnified * slack.max()).max() <= rtol
-    )
-    return ScoreCheck(False, worst, row, coordinate, next(fits, text))
+    for likely, expected, magnified in _mistakes(scores, gradient):
+        if _relative_error(scores, expected, magnified * slack.max()).max() <= rtol:
+            return ScoreCheck(False, worst, likely)
+    return ScoreCheck(False, worst, text)
 
 
 def _relative_error(scores: Floats, expected: Floats, uncertainty: Floats | float) -> Floats:
@@ -214,13 +207,13 @@ class Ending(NamedTuple):
         return f"{place}, where it is like r^{self.order:.2g} in the distance r: E u(x, x) is infinite without a tilt."
 
 
-def find_endings(log_density: Values, x: Floats) -> list[Ending]:
+def find_endings(log_density: Density, x: Floats) -> list[Ending]:
     """Ends of the density beyond the points ``x`` at which it vanishes no faster than the distance from them."""
     found = (_ending(log_density, x, column, sign) for column in range(x.shape[1]) for sign in (-1.0, 1.0))
     return [ending for ending in found if ending is not None and ending.order <= 1.02]
 
 
-def _ending(log_density: Values, x: Floats, column: int, sign: float) -> Ending | None:
+def _ending(log_density: Density, x: Floats, column: int, sign: float) -> Ending | None:
     start = x[np.argmax(sign * x[:, column])]
     spread = float(np.subtract(*np.quantile(x[:, column], [0.75, 0.25]))) or 1.0
 
@@ -228,7 +221,7 @@ def _ending(log_density: Values, x: Floats, column: int, sign: float) -> Ending 
         points = np.tile(start, (len(places), 1))
         points[:, column] = places
         with np.errstate(all="ignore"):
-            return log_density(points)
+            return np.asarray(log_density(points))
 
     outer = start[column] + sign * spread * _REACH
     ended = ~np.isfinite(at(outer))

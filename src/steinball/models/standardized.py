@@ -13,7 +13,7 @@ from steinball.arrays import Array, Floats, OutOfRangeError, like, namespace, to
 from steinball.models.base import Model, score_of
 from steinball.models.family import Family
 from steinball.models.gaussian import Gaussian
-from steinball.models.knowledge import Bounds, Clusters, Knowledge, ScoreGrowth, linear_bounds
+from steinball.models.knowledge import Bounds, Clusters, Knowledge, ScoreGrowth, as_matrix, linear_bounds, times
 from steinball.models.mixture import GaussianMixture
 from steinball.models.reference import Reference, kept_with
 from steinball.models.student_t import StudentT
@@ -31,12 +31,11 @@ class Standardization(Move):
     r"""The affine map :math:`z = R^{-1/2} D^{-1} (x - a)`, with the covariance DRD of x, D diagonal.
 
     Each :math:`z_j` is as close to :math:`(x_j - a_j)/D_j` as uncorrelated columns can be. ``root`` is
-    :math:`D R^{1/2}` and ``inverse`` its inverse, (d, d); or (d,) where columns are scaled alone. ``by`` says what the
-    covariance is of.
+    :math:`D R^{1/2}` and ``inverse`` its inverse, (d, d); or (d,) where columns are scaled alone.
 
     Examples
     --------
-    >>> move = Standardization.of(None, Scatter(np.array([1.0, 0.0]), np.diag([4.0, 1.0])))
+    >>> move = Standardization.of(Scatter(np.array([1.0, 0.0]), np.diag([4.0, 1.0])))
     >>> move(np.array([[5.0, 1.0]])), move.back(np.array([[2.0, 1.0]]))
     (array([[2., 1.]]), array([[5., 1.]]))
     """
@@ -44,16 +43,15 @@ class Standardization(Move):
     center: Floats = field(kw_only=True)
     root: Floats = field(kw_only=True)
     inverse: Floats = field(kw_only=True)
-    by: str = field(default="the model", kw_only=True)
     label: ClassVar[str] = "standardized coordinates"
 
     @classmethod
-    def of(cls, model: Any, scatter: Scatter, support: Support | None = None, by: str = "") -> Standardization:
+    def of(cls, scatter: Scatter, support: Support | None = None, from_data: bool = False) -> Standardization:
         """By a center and a covariance; by its diagonal alone where it is diagonal or the model has edges.
 
         The center of a column with an end is that end: next to it not a digit is lost.
         """
-        center, scales = scatter.center, np.sqrt(_diagonal(scatter.covariance))
+        center, scales = scatter.center, scatter.scales
         root, inverse = scales, 1.0 / scales
         if support is not None:
             low, high = support.along(len(scales))
@@ -62,12 +60,7 @@ class Standardization(Move):
             values, vectors = np.linalg.eigh(scatter.covariance / scales / scales[:, None])
             half = np.sqrt(np.maximum(values, 1e-12 * values[-1]))
             root, inverse = scales[:, None] * ((vectors * half) @ vectors.T), (vectors / half) @ vectors.T / scales
-        return cls(model, support, center=center, root=root, inverse=inverse, by=by)
-
-    @property
-    def from_data(self) -> bool:  # type: ignore[override]
-        """Whether the rows themselves say where they are moved."""
-        return self.by == "the data"
+        return cls(None, support, center=center, root=root, inverse=inverse, from_data=from_data)
 
     @cached_property
     def stretch(self) -> float:  # type: ignore[override]
@@ -90,15 +83,15 @@ class Standardization(Move):
 
     def __call__(self, samples: Array) -> Array:
         """Rows z of rows x."""
-        return _times(samples - like(self.center, samples), self.inverse)
+        return times(samples - like(self.center, samples), self.inverse)
 
     def back(self, standard: Array) -> Array:
         """Rows x of rows z."""
-        return like(self.center, standard) + _times(standard, self.root)
+        return like(self.center, standard) + times(standard, self.root)
 
     def pulled(self, scores: Array) -> Array:
         """Scores of z from scores of x: rows Lᵀs, with L the root."""
-        return _times(scores, self.root.T)
+        return times(scores, self.root.T)
 
     def shrunk(self, covariances: Floats) -> Floats:
         """Covariances (…, d, d) of x as those of z."""
@@ -108,21 +101,9 @@ class Standardization(Move):
         return np.asarray((found + np.swapaxes(found, -1, -2)) / 2.0)
 
 
-def _as_matrix(matrix: Floats) -> Floats:
-    """A matrix that may be given by its diagonal alone."""
-    return np.diag(matrix) if matrix.ndim == 1 else matrix
-
-
 def _norm(matrix: Floats) -> float:
     """The largest singular value of a matrix, or of the diagonal of one."""
     return float(np.abs(matrix).max() if matrix.ndim == 1 else np.linalg.norm(matrix, 2))
-
-
-def _times(rows: Array, matrix: Floats) -> Array:
-    """A v for each row v, with A a matrix or the diagonal of one."""
-    if matrix.ndim == 1:
-        return rows * like(matrix, rows)
-    return namespace(rows).matmul(rows, like(np.ascontiguousarray(matrix.T), rows))
 
 
 #: What is as true of z as of x.
@@ -138,7 +119,7 @@ class Standardized:
     Examples
     --------
     >>> from steinball.models import Gaussian
-    >>> move = Standardization.of(None, Scatter(np.ones(1), 4.0 * np.eye(1)))
+    >>> move = Standardization.of(Scatter(np.ones(1), 4.0 * np.eye(1)))
     >>> model = Standardized(Gaussian(1.0, 4.0), move)
     >>> model.score(np.array([[1.0]])), model.covariance
     (array([[-1.]]), array([[1.]]))
@@ -155,7 +136,7 @@ class Standardized:
     def __getattr__(self, name: str) -> Any:
         if name not in _UNMOVED:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        found = vars(self)[name] = self.known.asked(name)  # asked once: what stands for the model lives for one test
+        found = vars(self)[name] = getattr(self.known, name)  # asked once: what stands for the model lives for one test
         return found
 
     @cached_property
@@ -213,7 +194,7 @@ class Standardized:
         return self._score_growth if self.known.grows_as is not None else None
 
     def _score_growth(self, center: Floats, precision: Floats) -> list[ScoreGrowth]:
-        inverse = _as_matrix(self.move.inverse)
+        inverse = as_matrix(self.move.inverse)
         found = self.known.score_growth(self.move.back(center[None, :])[0], inverse.T @ precision @ inverse)
         stretch = self.move.score_stretch
         return [ScoreGrowth(g.offset * stretch, g.slope * stretch, g.middle * stretch**2) for g in found]
@@ -221,7 +202,7 @@ class Standardized:
     @property
     def score_bounds(self) -> Callable[[Floats, Floats], Bounds] | None:
         """Bounds of each coordinate of s_z over boxes, by those of s over boxes around their images."""
-        bounds, root, center = self.known.score_bounds, _as_matrix(self.move.root), self.move.center
+        bounds, root, center = self.known.score_bounds, as_matrix(self.move.root), self.move.center
 
         def moved(lower: Floats, upper: Floats) -> Bounds:
             low, high = linear_bounds(root, lower, upper)
@@ -271,33 +252,31 @@ def standardized(model: Any, samples: Array, look: bool = True) -> tuple[Any, St
     found = _by_model(model, samples) if Knowledge(model).evaluable else None
     if found is None and look:
         scatter = _checked(_scatter_of_rows(to_host(samples)))
-        move = Standardization.of(None, scatter, Knowledge(model).support, "the data")
+        move = Standardization.of(scatter, Knowledge(model).support, from_data=True)
         found = _moved(model, move, _alike(model, move))
     return found if found is not None and len(found[1].center) == samples.shape[1] else None
 
 
 def _by_model(model: Any, template: Array) -> tuple[Any, Standardization] | None:
     """By what the model knows or shows of itself, found once for each state of the model."""
-    known, by = Knowledge(model), "the covariance of the model"
+    known = Knowledge(model)
     # Of a Gaussian with many uncorrelated columns no matrix is made.
     alone = model.variances if type(model) is Gaussian else None
     state: Any = known.place if alone is None else (model.location, alone)
-    if state is None:
-        reference = Reference.of(model, template)
-        state, by = None if reference is None else (reference.draws,), "draws of the model"
+    if state is None and (reference := Reference.of(model, template)) is not None:
+        state = (reference.draws,)
     if state is None:
         return None
 
     def make() -> tuple[Any, Any]:  # nothing that refers to the model, which would live as long as what is kept
         scatter = Scatter(*state) if len(state) == 2 else _scatter_of_rows(state[0])
-        move = Standardization.of(None, _checked(scatter), known.support, by)
+        move = Standardization.of(_checked(scatter), known.support)
         return state, (move, _alike(model, move))
 
-    key = (Standardization, type(model))
-    then, found = kept_with(known.original, key, make)
-    if not all(np.array_equal(one, other) for one, other in zip(then, state, strict=False)):
-        then, found = kept_with(known.original, key, make, anew=True)
-    return _moved(model, *found)
+    def holds(found: tuple[Any, Any]) -> bool:
+        return all(np.array_equal(one, other) for one, other in zip(found[0], state, strict=False))
+
+    return _moved(model, *kept_with(known.original, (Standardization, type(model)), make, holds)[1])
 
 
 def _moved(model: Any, move: Standardization, alike: Any) -> tuple[Any, Standardization]:
@@ -312,16 +291,16 @@ def _scatter_of_rows(x: Floats) -> Scatter:
     return Scatter(center, scales**2)
 
 
-def _diagonal(covariance: Floats) -> Floats:
-    """The variances (d,) of a covariance, which is one of (d, d) or that already."""
-    return np.diag(covariance) if covariance.ndim == 2 else covariance
-
-
 def _checked(scatter: Scatter) -> Scatter:
-    scales = np.sqrt(_diagonal(scatter.covariance))
+    scales = scatter.scales
     if not ((scales > 1.0 / _LARGEST) & (scales < _LARGEST)).all():
         raise OutOfRangeError(f"the spread of the model is {scales.min():g} to {scales.max():g}: change its units.")
     return scatter
+
+
+#: What is said of parameters alone, whatever coordinates the data are in.
+_FIELDS = ("label", "names", "positive", "numerical", "fixed", "quick", "least")
+_METHODS = ("reported", "to_working", "from_working", "working_jacobian")
 
 
 class MovedFamily(Family):
@@ -333,7 +312,7 @@ class MovedFamily(Family):
     --------
     >>> from steinball.fitting import as_family
     >>> from steinball.tilts.scatter import Scatter
-    >>> move = Standardization.of(None, Scatter(np.array([5.0, 0.0]), np.diag([4.0, 1.0])))
+    >>> move = Standardization.of(Scatter(np.array([5.0, 0.0]), np.diag([4.0, 1.0])))
     >>> x = np.random.default_rng(0).normal([5.0, 0.0], [2.0, 1.0], size=(100, 2))
     >>> normal = as_family("normal", 2)
     >>> bool(np.allclose(MovedFamily(normal, move).fit(move(x)), normal.fit(x)))
@@ -342,11 +321,7 @@ class MovedFamily(Family):
 
     def __init__(self, family: Family, move: Standardization) -> None:
         self.family, self.move = family, move
-        self.label, self.names, self.positive = family.label, family.names, family.positive
-        self.numerical, self.fixed, self.quick = family.numerical, family.fixed, family.quick
-        # What is about parameters alone is that of the family itself.
-        vars(self).update(reported=family.reported, working_jacobian=family.working_jacobian)
-        vars(self).update(to_working=family.to_working, from_working=family.from_working)
+        vars(self).update({name: getattr(family, name) for name in _FIELDS + _METHODS})
 
     def model(self, params: Floats) -> Model:
         model = self.family.model(params)
@@ -357,10 +332,6 @@ class MovedFamily(Family):
 
     def fit(self, x: Floats) -> Floats:
         return self.family.fit(self.move.back(x))
-
-    @property
-    def least(self) -> Floats:
-        return self.family.least
 
     def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
         return np.asarray(self.move(self.family.matched(self.move.back(x), own, target)))

@@ -12,7 +12,7 @@ import scipy
 from steinball.arrays import Array, Floats, as_number, like, namespace
 from steinball.models.base_space import normal_of
 from steinball.models.family import Family
-from steinball.models.gaussian import BuiltIn, Covariance, Gaussian, as_points, as_vector, common_dimension, set_fields
+from steinball.models.gaussian import BuiltIn, Covariance, Gaussian, as_points, as_vector, common_dimension
 from steinball.models.knowledge import Bounds, RadialScore, ScoreGrowth, linear_bounds
 
 _MOST = 5.0  # of 1/ν: a fifth of a degree of freedom
@@ -67,7 +67,7 @@ class StudentT(BuiltIn):
         df, location = as_number(self.df, "df", low=0.0, open_low=True), as_vector(self.location, "location", d)
         with np.errstate(over="ignore", under="ignore"):  # what is no float then is refused
             factor = Covariance.of(np.square(scale) * omega, "scale", d)
-        set_fields(self, df=df, location=location, scale=scale, shape=omega, dimension=d, _factor=factor)
+        vars(self).update(df=df, location=location, scale=scale, shape=omega, dimension=d, _factor=factor)
 
     def __repr__(self) -> str:
         if self.dimension > 1:
@@ -124,13 +124,8 @@ class StudentT(BuiltIn):
         _, m, q = self._scaled(x)
         # log(1 + |mv|²) = 2 log m + log(1/m² + |v|²), with the 1 kept apart for points near the center.
         log_tail = 2.0 * xp.log(m) + xp.log1p((1.0 / m / m - 1.0) + q)  # (n, 1)
-        return self._log_constant() - 0.5 * (self.df + self.dimension) * log_tail[:, 0]
-
-    def _log_constant(self) -> float:
-        nu, d = self.df, self.dimension
-        # log Γ((ν+d)/2) − log Γ(ν/2), without the cancellation of two huge numbers for large ν
-        gammas = scipy.special.gammaln(d / 2.0) - scipy.special.betaln(nu / 2.0, d / 2.0)
-        return float(gammas - 0.5 * d * math.log(nu * math.pi) - self._factor.log_volume)
+        constant = _log_height(self.df, self.dimension) - self._factor.log_volume
+        return constant - 0.5 * (self.df + self.dimension) * log_tail[:, 0]
 
     def sample(self, n: int, rng: Any = None) -> Floats:
         """``n`` independent draws, shape (n, d): Gaussian noise over the root of a scaled χ² variable."""
@@ -146,6 +141,13 @@ class StudentT(BuiltIn):
         before = np.cumsum(np.pad(w**2, ((0, 0), (1, 0)))[:, :-1], axis=1)
         t = w * np.sqrt(df / (self.df + before))
         return normal_of(scipy.special.stdtr(df, t), scipy.special.stdtr(df, -t))
+
+
+def _log_height(nu: float, d: int) -> float:
+    """The log density of the standard t at 0."""
+    # log Γ((ν+d)/2) − log Γ(ν/2), without the cancellation of two huge numbers for large ν
+    gammas = scipy.special.gammaln(d / 2.0) - scipy.special.betaln(nu / 2.0, d / 2.0)
+    return float(gammas - 0.5 * d * math.log(nu * math.pi))
 
 
 class StudentFamily(Family):
@@ -168,15 +170,11 @@ class StudentFamily(Family):
 
     label = "student-t"
     names, positive = ("1/df", "loc", "scale"), (False, False, True)
+    least = np.array([0.0, -np.inf, -np.inf])  # the normal distribution is at the edge of the family
 
     def from_working(self, working: Floats) -> Floats:
         """The parameters, with 1/ν between 0 and 5."""
         return super().from_working(np.concatenate([np.clip(working[:1], 0.0, _MOST), working[1:]]))
-
-    @property
-    def least(self) -> Floats:
-        """The normal distribution is at the edge of the family."""
-        return np.array([0.0, -np.inf, -np.inf])
 
     def model(self, params: Floats) -> StudentT | Gaussian:
         inverse, loc, scale = params
@@ -252,11 +250,10 @@ def _log_over(inverse: float, y: Floats) -> Floats:
 
 
 def _log_constant(inverse: float) -> float:
-    """The log density of the standard t at 0: −½ log 2π − κ/4 + κ³/24 − … for small κ."""
+    """The log density of the standard t on the line at 0: −½ log 2π − κ/4 + κ³/24 − … for small κ."""
     if inverse < 1e-3:
         return -0.5 * math.log(2.0 * math.pi) - inverse / 4.0 + inverse**3 / 24.0
-    nu = 1.0 / inverse
-    return float(scipy.special.gammaln(0.5) - scipy.special.betaln(nu / 2.0, 0.5) - 0.5 * math.log(nu * math.pi))
+    return _log_height(1.0 / inverse, 1)
 
 
 def _tail_score(inverse: float, z: Floats) -> Floats:

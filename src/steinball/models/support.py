@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, Floats, check_choice, dtype_name, like, take_rows, to_host
+from steinball.arrays import Array, Floats, check_choice, dtype_name, like, to_host
 
 OUTSIDE = ("error", "contaminated")
 _ROUNDED_SHARE, _ROUNDED_POINTS = 0.05, 3
 _TIMES_THE_NEXT = 5.0  # a density that rises toward its edge puts more into the last half cell than into the next
 _ULPS = 4096.0  # how many roundings away from an edge a point is put that was rounded onto it
-
-
-@lru_cache
-def _broadcast(ends: tuple[tuple[float, float], ...], dimension: int) -> tuple[Floats, Floats]:
-    low, high = np.array(ends).T
-    return np.broadcast_to(low, (dimension,)), np.broadcast_to(high, (dimension,))
 
 
 @dataclass(frozen=True)
@@ -70,7 +63,8 @@ class Support:
         """The lower and the upper ends, shape (d,) each."""
         if len(self.ends) not in (1, dimension):
             raise ValueError(f"`support` has {len(self.ends)} columns, but the samples have {dimension}.")
-        return _broadcast(self.ends, dimension)
+        low, high = np.broadcast_to(self.ends, (dimension, 2)).T
+        return low, high
 
     def distances(self, x: Floats) -> tuple[Floats, Floats]:
         """How far each coordinate lies above its lower and below its upper end, shape (n, d); negative outside."""
@@ -104,11 +98,9 @@ class Support:
 
     def expected_on_edge(self, x: Floats, step: Floats) -> float:
         """How many rows rounding may have put on an edge: a few times as many as it put on the next value."""
-        found = 0.0
-        for ends, sign in zip(self.along(x.shape[1]), (1.0, -1.0), strict=True):
-            beside = np.isfinite(ends) & (step > 0.0) & (np.abs(x - ends - sign * step) < 1e-6 * step)
-            found += _TIMES_THE_NEXT * float(beside.any(axis=1).sum())
-        return found
+        low, high = self.along(x.shape[1])
+        beside = (np.abs(x - next_value) < 1e-6 * step for next_value in (low + step, high - step))
+        return _TIMES_THE_NEXT * float(sum(rows.any(axis=1).sum() for rows in beside))
 
     def rows_inside(self, x: Floats) -> Floats:
         """The rows of ``x`` that lie inside; one point of the box where there are none."""
@@ -130,10 +122,10 @@ class Move(ABC):
 
     model: Any
     support: Support | None = None
+    #: Whether the rows themselves say where they are moved.
+    from_data: bool = field(default=False, kw_only=True)
     #: What a result says of where the rows are tested; empty where nothing need be said.
     label: ClassVar[str] = ""
-    #: Whether the rows themselves say where they are moved.
-    from_data: ClassVar[bool] = False
     #: How many times as large distances become, at most.
     stretch: ClassVar[float] = 1.0
     #: How many times as large scores become, at most.
@@ -174,11 +166,9 @@ def place(
         if edge.sum() > max(_ROUNDED_POINTS, _ROUNDED_SHARE * len(x), support.expected_on_edge(inside, step)):
             raise ValueError(_on_edge(edge, support))
         inside = support.within_cells(inside, step)
-    rows, inner = np.flatnonzero(~out), support.off_edges(inside, dtype_name(samples))
-    if (inner != x[~out]).any():
+    inner = support.off_edges(inside, dtype_name(samples))
+    if out.any() or (inner != x).any():
         samples = like(inner, samples)
-    elif out.any():
-        samples = take_rows(samples, rows)
     found = {"outside the support": int(out.sum()), "moved off the edge": int(edge.sum())}
     return samples, np.flatnonzero(out), {words: count for words, count in found.items() if count}
 

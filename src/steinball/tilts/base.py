@@ -169,14 +169,12 @@ class PolynomialTilt(ByValue, Tilt):
         center, precision = as_coordinates(self.center, "center"), as_metric(self.precision, "precision")
         vars(self).update(center=center, precision=precision, **positive)
 
-    def _offset(self, x: Array) -> Array:
-        return x - _along(self.center, "center", x)
-
-    def _curved(self, offset: Array) -> Array:
-        """C (x − a) as rows, with C = I/c² by default."""
-        if self.precision is None:
-            return offset * self.scale**-2
-        return namespace(offset).matmul(offset, _along(self.precision, "precision", offset))
+    def _curved(self, x: Array) -> tuple[Array, Array]:
+        """C (x − a) as rows, with C = I/c² by default, and (x − a)ᵀC(x − a)."""
+        xp, offset = namespace(x), x - _along(self.center, "center", x)
+        whole = None if self.precision is None else _along(self.precision, "precision", x)
+        curved = offset * self.scale**-2 if whole is None else xp.matmul(offset, whole)
+        return curved, xp.sum(offset * curved, axis=1)
 
     @property
     def decay(self) -> float:
@@ -185,14 +183,11 @@ class PolynomialTilt(ByValue, Tilt):
 
     def log_weight(self, x: Array) -> Array:
         """log w at each row of ``x``, shape (n,)."""
-        xp, offset = namespace(x), self._offset(x)
-        return -self.exponent * xp.log1p(xp.sum(offset * self._curved(offset), axis=1))
+        return -self.exponent * namespace(x).log1p(self._curved(x)[1])
 
     def log_weight_gradient(self, x: Array) -> Array:
         """∇ log w = −2b C(x − a) / (1 + (x − a)ᵀC(x − a)) at each row of ``x``, shape (n, d)."""
-        xp, offset = namespace(x), self._offset(x)
-        curved = self._curved(offset)
-        q = xp.sum(offset * curved, axis=1)
+        curved, q = self._curved(x)
         return curved * (-2.0 * self.exponent / (1.0 + q))[:, None]
 
 

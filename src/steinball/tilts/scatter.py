@@ -29,6 +29,11 @@ class Scatter(NamedTuple):
     covariance: Floats
 
     @property
+    def scales(self) -> Floats:
+        """The roots of the diagonal of the covariance, (d,), also where that is all there is of it."""
+        return np.sqrt(np.diag(self.covariance) if self.covariance.ndim == 2 else self.covariance)
+
+    @property
     def precision(self) -> Floats:
         """The inverse of the covariance, for ``PolynomialTilt(center=..., precision=...)`` or a kernel's ``metric``."""
         inverse = np.linalg.inv(self.covariance)
