@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -20,11 +21,8 @@ from steinball.models.student_t import StudentT
 from steinball.models.support import Support
 
 Map = Callable[[Floats], Floats]
-_BOXES = {
-    f"{name}{end}"
-    for name in ("Real", "Positive", "Nonnegative", "GreaterThan", "LessThan", "Interval", "OpenInterval")
-    for end in ("", "Eq")
-} | {"HalfOpenInterval", "UnitInterval", "SoftplusPositive"}
+#: The names of constraints that are boxes, as torch and NumPyro write them.
+_BOXES = re.compile(r"_*(Real|(Softplus)?Positive|Nonnegative|(Greater|Less)Than(Eq)?|(Half|Unit)?(Open)?Interval)_*")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,7 +68,11 @@ def read_distribution(model: Any, dimension: int | None, library: Conventions) -
     if (ends := _constraint(model)) is not None and ends.is_discrete:
         refuse_discrete(name)
     if batch not in ((), (1,)) or len(event) > 1:
-        refuse_batch(name, batch + event[:-1], library.as_columns)
+        raise ValueError(
+            f"`model` is a batch of {'×'.join(map(str, batch + event[:-1]))} distributions {name}. If its entries are "
+            f"independent columns of one distribution, say so: `{library.as_columns}`; if they are several "
+            "distributions, pass one of them."
+        )
     if not event and dimension is not None and dimension > 1:
         refuse_columns(name, dimension, library.repeated.format(dimension))
     return _own_model(model, library) or differentiated(model, event[0] if event else 1, library)
@@ -117,7 +119,7 @@ def _support(model: Any, dimension: int) -> Support | None:
         return None
     while "base_constraint" in vars(inner):  # of independent columns, and of mixtures
         inner = inner.base_constraint
-    if type(inner).__name__.strip("_") not in _BOXES:
+    if not _BOXES.fullmatch(type(inner).__name__):
         refuse_set(type(model).__name__, f"the set {inner}")
     bounds = (vars(inner).get(name, end) for name, end in (("lower_bound", -np.inf), ("upper_bound", np.inf)))
     low, high = (np.broadcast_to(to_host(bound), dimension).tolist() for bound in bounds)
@@ -208,12 +210,4 @@ def refuse_columns(name: str, columns: int, example: str) -> NoReturn:
         f"`model` is {name}, a distribution of one number, and `samples` has {columns} columns. If the columns are "
         f"independent and each has this distribution, say so: `{example}`; otherwise test one column, or bring a joint "
         "distribution."
-    )
-
-
-def refuse_batch(name: str, batch: tuple[int, ...], remedy: str) -> NoReturn:
-    """Refuse a batch of distributions: it can be one of independent columns, or several alternatives."""
-    raise ValueError(
-        f"`model` is a batch of {'×'.join(map(str, batch))} distributions {name}. If its entries are independent "
-        f"columns of one distribution, say so: `{remedy}`; if they are several distributions, pass one of them."
     )
