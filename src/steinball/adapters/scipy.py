@@ -86,8 +86,9 @@ def _last_models(thing: Any, args: Any, kwds: Any, dimension: int | None) -> Any
 
 def _refuse_families(model: Any) -> None:
     """Refuse families without parameters, histograms, and discrete distributions."""
-    if isinstance(model, stats.rv_discrete) or type(model).__name__ == "rv_discrete_frozen":
-        refuse_discrete(model.name if isinstance(model, stats.rv_discrete) else model.dist.name)
+    family = model.dist if type(model).__name__ == "rv_discrete_frozen" else model
+    if isinstance(family, stats.rv_discrete):
+        refuse_discrete(family.name)
     if isinstance(model, stats.rv_histogram):
         raise TypeError(
             "`model` is a histogram, whose density jumps between its bins and has no score ∇log p. Smooth it: "
@@ -177,18 +178,13 @@ class SciPyFamily(Family):
             raise ValueError(f"{outside.sum()} values of `x` lie outside the support {self.support} of {self.label}.")
         if "scale" in self.names and not x.std() > 0.0:
             raise ValueError(f"`x` must not be constant to fit {self.label}.")
-        by, unit = self._place(x)  # SciPy's search depends on the unit of the data
-        standard = {"loc": lambda value: (value - by) / unit, "scale": lambda value: value / unit}
-        fixed = {f"f{name}": standard[name](v) if name in standard else v for name, v in self._known.items()}
+        # SciPy's search depends on the unit of the data: it is made in units in which a known place is 0, a scale 1.
+        by = self._known.get("loc", float(np.median(x)))
+        unit = self._known.get("scale", float(np.median(np.abs(x - by))) or float(x.std()) or 1.0)
+        fixed = {f"f{name}": {"loc": 0.0, "scale": 1.0}.get(name, value) for name, value in self._known.items()}
         found = dict(zip(self._all, self.distribution.fit((x[:, 0] - by) / unit, **fixed), strict=True))
         found |= {"loc": by + unit * found["loc"], "scale": unit * found["scale"]}
         return np.array([found[name] for name in self.names])
-
-    def _place(self, x: Floats) -> tuple[float, float]:
-        """What is taken off the data before they are fitted, and what they are then divided by."""
-        by = self._known["loc"] if "loc" in self._known else float(np.median(x))
-        spread = float(np.median(np.abs(x - by))) or float(x.std()) or 1.0
-        return by, self._known.get("scale", spread)
 
     def start(self, x: Floats) -> Floats:
         """The fit to the bulk: between the quantiles of 5 and 95 %."""
@@ -207,8 +203,8 @@ class SciPyFamily(Family):
         whole = self._whole(params)
         scores, apart = self.score(params, x)[:, 0], x[:, 0] - whole["loc"]
         by_place = [-scores, -(1.0 + apart * scores) / whole["scale"]]
-        columns = dict(zip(self._all, [*self._shape_scores(whole, x).T, *by_place], strict=True))
-        return np.stack([columns[name] for name in self.names], axis=1) if self.names else np.empty((len(x), 0))
+        columns = np.column_stack([self._shape_scores(whole, x), *by_place])
+        return np.asarray(columns[:, [name in self.names for name in self._all]])
 
     def _shape_scores(self, whole: Mapping[str, float], x: Floats) -> Floats:
         """∂ log p / ∂ of every shape, shape (n, k)."""

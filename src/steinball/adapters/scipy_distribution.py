@@ -18,22 +18,15 @@ from steinball.models.gaussian import Gaussian, as_points
 from steinball.models.student_t import StudentT
 from steinball.models.support import Support
 
-Number = float | Floats
-
 
 class ClosedScore(NamedTuple):
     """The score at z with the shape parameters of SciPy, and r with |s| = O(1 + |z|^r), and O(1/distance) at an edge.
 
-    ``growth`` is NaN where no such r exists.
+    ``growth`` is a number or a function of the shape parameters, and NaN where no such r exists.
     """
 
     score: Callable[..., Any]
     growth: Callable[..., Any] | float
-
-    def rate(self, *shapes: Number) -> float | None:
-        """The growth for these shape parameters: the largest of the columns, where every column has one."""
-        largest = float(np.max(self.growth(*shapes) if callable(self.growth) else self.growth))
-        return None if np.isnan(largest) else largest
 
 
 def _mills(z: Floats) -> Floats:
@@ -164,10 +157,14 @@ class ScipyDistribution:
 
     @property
     def growth(self) -> float | None:
-        """r with |s(x)| = O(1 + |x|^r); between two ends nothing grows toward infinity."""
-        rate = SCORES[self.name].rate(*list(self.parameters.values())[:-2]) if self.verified else None
-        finite = np.isfinite(self.support.along(self.dimension)).all()
-        return min(rate, 0.0) if rate is not None and finite else rate
+        """r with |s(x)| = O(1 + |x|^r), of the columns the largest; between two ends nothing grows toward infinity."""
+        if not self.verified:
+            return None
+        *shapes, _, _ = self.parameters.values()
+        growth = SCORES[self.name].growth
+        largest = float(np.max(growth(*shapes) if callable(growth) else growth))
+        bounded = np.isfinite(self.support.along(self.dimension)).all()
+        return None if np.isnan(largest) else largest * (not bounded)
 
     def score(self, x: Array) -> Array:
         """∇ log p at each row of ``x``, shape (n, d)."""
@@ -220,14 +217,12 @@ def read_new(distribution: Any) -> ScipyDistribution:
     name = str(distribution).partition("(")[0] or type(distribution).__name__
     own = vars(distribution).get("_parameters", {})
     known = {key: np.asarray(value, dtype=np.float64) for key, value in own.items()}
-    ask = partial(_draw_new, distribution, known), distribution.icdf, distribution.ccdf
+    ask = partial(_draw_new, distribution), distribution.icdf, distribution.ccdf
     return ScipyDistribution(distribution, name, text, known, distribution.support(), *ask)
 
 
-def _draw_new(distribution: Any, known: Mapping[str, Floats], shape: tuple[int, int], rng: Any) -> Floats:
-    size = np.broadcast_shapes(*(value.shape for value in known.values()))
-    wanted = shape[0] if size == (shape[1],) else shape
-    return np.asarray(distribution.sample(shape=wanted, rng=rng)).reshape(shape)
+def _draw_new(distribution: Any, shape: tuple[int, int], rng: Any) -> Floats:
+    return np.asarray(distribution.sample(shape=shape[0], rng=rng)).reshape(shape)  # vectors bring their own axis
 
 
 def line_model(found: ScipyDistribution, dimension: int | None) -> Any:
