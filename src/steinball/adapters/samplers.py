@@ -43,8 +43,8 @@ class Reading:
 
     def chains_first(self, array: Array) -> Array:
         """An array whose first two axes are chain and draw in the stated order, as (chain, draw, ...)."""
-        axes = tuple(range(array.ndim))
-        return namespace(array).permute_dims(array, (1, 0, *axes[2:])) if self.chain_axis == 1 else array
+        turned = self.chain_axis == 1 and array.ndim > 1
+        return namespace(array).permute_dims(array, (1, 0, *range(2, array.ndim))) if turned else array
 
     def refuse_axes(self, what: str) -> None:
         """Refuse words about chains for draws that say themselves what their chains are."""
