@@ -107,11 +107,14 @@ def _inputs(estimator: Any, features: Any) -> Any:
     """The columns that an estimator predicts from, out of the features."""
     if features is None:
         raise TypeError("`features` must hold what the estimator in `predictive` predicts from, got None.")
-    if "feature_names_in_" in dir(estimator) and frame_columns(features) is not None:
-        return features[list(estimator.feature_names_in_)]
     if isinstance(features, Mapping):
         return np.column_stack([np.asarray(column) for column in features.values()])
-    return features if frame_columns(features) is not None else as_numbers(features, "features")
+    if frame_columns(features) is None:
+        return as_numbers(features, "features")
+    if "feature_names_in_" not in dir(estimator):
+        return features
+    names = list(estimator.feature_names_in_)
+    return features.select(names) if "select" in dir(features) else features[names]  # pandas has no `select`
 
 
 def _predicted(estimator: Any, x: Any, y: Any, robust: bool) -> Law:
