@@ -291,7 +291,7 @@ def sample_size(
         tried[n] = first if clear else _estimated(pvalues(n, repeats), n, tolerated, level)
         return tried[n].share >= target
 
-    n = _smallest(enough, min(_LEAST, largest), largest)
+    n = _smallest(enough, _LEAST, largest)
     sizes = tuple(tried[size] for size in sorted(tried))
     low = max((one.n for one in sizes if one.high < target), default=2)
     high = min((one.n for one in sizes if one.low >= target and one.n >= n), default=math.inf)

@@ -32,14 +32,13 @@ class ForeignDensity(DifferentiatedDensity):
     ``to_base`` maps data to standard normal ones, where the model can; ``original`` is the object that the user passed.
     """
 
-    name: str = ""
     location: Any = None
     covariance: Any = None
     to_base: Map | None = None
     original: Any = None
 
     def __repr__(self) -> str:
-        return f"ForeignDensity({self.name}, score: automatic derivative by {self.backend})"
+        return f"ForeignDensity({type(self.original).__name__}, score: automatic derivative by {self.backend})"
 
 
 class Conventions(NamedTuple):
@@ -87,7 +86,6 @@ def differentiated(model: Any, dimension: int, library: Conventions) -> ForeignD
         dimension=dimension,
         support=_support(model, dimension),
         sample=partial(library.sample, model),
-        name=type(model).__name__,
         location=location,
         covariance=covariance,
         to_base=_base(model, library),
@@ -127,21 +125,22 @@ def _support(model: Any, dimension: int) -> Support | None:
 
 
 def _own_model(model: Any, library: Conventions) -> Any:
-    """The Gaussian, Student t or mixture of Gaussians that a distribution is; ``None`` for others."""
-    names, core = class_names(model), _without_independence(model)
-    if "Normal" in class_names(core):
+    """The Gaussian, Student t or mixture of Gaussians that a distribution is; ``None`` for others, and for classes
+    below these, whose density may be another one."""
+    kind, core = type(model).__name__, _without_independence(model)
+    if type(core).__name__ == "Normal":
         return Gaussian(_vector(core.loc, core), sd=_vector(core.scale, core))
-    if names & {"MultivariateNormal", "LowRankMultivariateNormal"}:
+    if kind in ("MultivariateNormal", "LowRankMultivariateNormal"):
         mean = to_host(model.loc).reshape(-1)
         return Gaussian(mean, to_host(model.covariance_matrix).reshape(len(mean), len(mean)))
-    if names & {"StudentT", "Cauchy"}:
-        df = to_host(model.df).item() if "StudentT" in names else 1.0
+    if kind in ("StudentT", "Cauchy"):
+        df = to_host(model.df).item() if kind == "StudentT" else 1.0
         return StudentT(df, to_host(model.loc).item(), to_host(model.scale).item())
-    return _mixture(model, to_host(library.weights(model)).reshape(-1)) if "MixtureSameFamily" in names else None
+    return _mixture(model, to_host(library.weights(model)).reshape(-1)) if kind == "MixtureSameFamily" else None
 
 
 def _without_independence(model: Any) -> Any:
-    return model.base_dist if "Independent" in class_names(model) else model
+    return model.base_dist if type(model).__name__ == "Independent" else model
 
 
 def _vector(value: Any, core: Any) -> Floats:
@@ -150,10 +149,10 @@ def _vector(value: Any, core: Any) -> Floats:
 
 def _mixture(model: Any, weights: Floats) -> GaussianMixture | None:
     core, k = _without_independence(model.component_distribution), len(weights)
-    if "MultivariateNormal" in class_names(core):
+    if type(core).__name__ == "MultivariateNormal":
         covs = np.broadcast_to(to_host(core.covariance_matrix), (k, *core.covariance_matrix.shape[-2:]))
         means = np.broadcast_to(to_host(core.loc), covs.shape[:2])
-    elif "Normal" in class_names(core):
+    elif type(core).__name__ == "Normal":
         means, deviations = (_vector(part, core).reshape(k, -1) for part in (core.loc, core.scale))
         covs = np.stack([np.diag(row**2) for row in deviations])
     else:

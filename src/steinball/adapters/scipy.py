@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from steinball.adapters.density import refuse_set
-from steinball.adapters.scipy_distribution import SCORES, ends_of, line_model, read_frozen, read_new, shapes_of
+from steinball.adapters.scipy_distribution import SCORES, ends_of, line_model, name_of, read_frozen, read_new, shapes_of
 from steinball.arrays import Floats
 from steinball.models.autodiff import difference_jacobian
 from steinball.models.base import Model, refuse_discrete
@@ -43,23 +43,23 @@ class SciPy(Adapter):
 
     def model(self, thing: Any, dimension: int | None) -> Any:
         """The model of an object of ``scipy.stats``; ``None`` for what is no distribution."""
-        kind = type(thing).__name__
+        kind, kinds = type(thing).__name__, class_names(thing)
         if kind in _MULTIVARIATE:
             return _MULTIVARIATE[kind](thing)
         _refuse_families(thing)
-        if kind == "rv_continuous_frozen":
+        if "rv_continuous_frozen" in kinds:
             return _frozen_model(thing, dimension)
         if kind.endswith(("_frozen", "_gen")):
             refuse_set(kind.removesuffix("_frozen").removesuffix("_gen"), _SETS)
-        if "DiscreteDistribution" in class_names(thing):
+        if "DiscreteDistribution" in kinds:
             refuse_discrete(kind)
-        is_new = class_names(thing) & {"UnivariateDistribution", "_ProbabilityDistribution"}
+        is_new = kinds & {"UnivariateDistribution", "_ProbabilityDistribution"}
         return line_model(read_new(thing), dimension) if is_new else None
 
     def family(self, thing: Any, dimension: int, known: Mapping[str, float]) -> Family | None:
         """The family of a continuous distribution whose parameters are not frozen; our own of Student's t, in which
         the normal distribution is a member."""
-        if type(thing).__name__ == "rv_continuous_frozen":
+        if "rv_continuous_frozen" in class_names(thing):
             raise TypeError(
                 f"`family` is a frozen distribution, whose parameters are known: test it by `sb.ksd_test`; or pass the "
                 f"family `scipy.stats.{thing.dist.name}` itself."
@@ -68,7 +68,7 @@ class SciPy(Adapter):
             return None
         if dimension != 1:
             raise ValueError(f"`family={thing.name}` is on the line, but `x` has {dimension} columns. Use one column.")
-        return StudentFamily() if thing.name == "t" and not known else SciPyFamily(thing, known)
+        return StudentFamily() if name_of(thing) == "t" and not known else SciPyFamily(thing, known)
 
 
 def _frozen_model(thing: Any, dimension: int | None) -> Any:
@@ -132,7 +132,7 @@ class SciPyFamily(Family):
     """
 
     def __init__(self, distribution: Any, known: Mapping[str, float]) -> None:
-        self.distribution, self.label, self._known = distribution, str(distribution.name), dict(known)
+        self.distribution, self.label, self._known = distribution, name_of(distribution), dict(known)
         self._shapes = shapes_of(distribution)
         self._all = (*self._shapes, "loc", "scale")
         for wrong in (name for name in known if name not in self._all):

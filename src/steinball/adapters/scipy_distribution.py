@@ -70,6 +70,12 @@ SCORES = {name: score for names, score in _SCORES.items() for name in names.spli
 _QUARTILES, _NORMAL_QUARTILES = (0.25, 0.75), 1.3489795003921634
 
 
+def name_of(family: Any) -> str:
+    """The name of a family of SciPy; of one of the user's own with its module, for the same name may mean another."""
+    module = type(family).__module__
+    return str(family.name if module.startswith("scipy.") else f"{module}.{family.name}")
+
+
 def shapes_of(distribution: Any) -> list[str]:
     return [name.strip() for name in (distribution.shapes or "").split(",") if name.strip()]
 
@@ -203,7 +209,7 @@ def read_frozen(distribution: Any) -> ScipyDistribution:
     known = dict(zip((*shapes_of(dist), "loc", "scale"), values, strict=True))
     defaults = {"loc": 0.0, "scale": 1.0}
     given = [f"{key}={_short(value)}" for key, value in known.items() if not np.all(value == defaults.get(key))]
-    name, text, ends = str(dist.name), f"{dist.name}({', '.join(given)})", ends_of(dist, known)
+    name, text, ends = name_of(dist), f"{dist.name}({', '.join(given)})", ends_of(dist, known)
     ask = distribution.rvs, distribution.ppf, distribution.sf
     return ScipyDistribution(distribution, name, text, known, ends, *ask, name in SCORES)
 

@@ -69,7 +69,6 @@ def module_model(model: Any, original: Any, base: Map | None = None) -> ForeignD
         backend="torch",
         dimension=None if sampler is None else int(sampler(2, 0).shape[1]),
         sample=sampler,
-        name=type(original).__name__,
         to_base=base,
         original=original,
     )
