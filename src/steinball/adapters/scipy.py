@@ -204,7 +204,7 @@ class SciPyFamily(Family):
         scores, apart = self.score(params, x)[:, 0], x[:, 0] - whole["loc"]
         by_place = [-scores, -(1.0 + apart * scores) / whole["scale"]]
         columns = np.column_stack([self._shape_scores(whole, x), *by_place])
-        return np.asarray(columns[:, [name in self.names for name in self._all]])
+        return np.compress([name in self.names for name in self._all], columns, axis=1)
 
     def _shape_scores(self, whole: Mapping[str, float], x: Floats) -> Floats:
         """∂ log p / ∂ of every shape, shape (n, k)."""
