@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import erfcx
+from scipy.special import erfcx, ndtri
 
 from steinball.adapters.density import refuse_angle, refuse_columns
 from steinball.arrays import Array, Floats, like, to_host
@@ -66,8 +66,6 @@ _SCORES = {
 }
 
 SCORES = {name: score for names, score in _SCORES.items() for name in names.split()}
-
-_QUARTILES, _NORMAL_QUARTILES = (0.25, 0.75), 1.3489795003921634
 
 
 def name_of(family: Any) -> str:
@@ -158,8 +156,8 @@ class ScipyDistribution:
     @cached_property
     def covariance(self) -> Floats:
         """The squared spreads on the diagonal, shape (d, d)."""
-        low, high = (self._columns(self.quantile(p)) for p in _QUARTILES)
-        return np.diag(((high - low) / _NORMAL_QUARTILES) ** 2)
+        low, high = (self._columns(self.quantile(p)) for p in (0.25, 0.75))
+        return np.diag(((high - low) / (2.0 * ndtri(0.75))) ** 2)
 
     @property
     def growth(self) -> float | None:
