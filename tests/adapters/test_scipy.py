@@ -423,6 +423,13 @@ def test_the_growth_of_columns_is_known_only_where_that_of_every_column_is() -> 
     assert Knowledge(sb.as_model(stats.weibull_min([0.5, 3.0]))).growth == 2.0
 
 
+@pytest.mark.exact
+def test_between_two_ends_no_score_grows() -> None:
+    """That of the normal distribution does, and where both ends are cut off there is nowhere to grow to."""
+    found = [Knowledge(sb.as_model(stats.truncnorm(-1.0, high))).growth for high in (2.0, np.inf)]
+    assert found == [0.0, 1.0]
+
+
 @pytest.mark.parametrize("unit", [1e-9, 1e-3, 1e6])
 @pytest.mark.parametrize(
     ("distribution", "name", "known"),
