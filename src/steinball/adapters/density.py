@@ -45,16 +45,14 @@ class Conventions(NamedTuple):
     """How distributions of one library are differentiated, sampled and written, where libraries differ.
 
     ``log_prob(model, flat, x)`` is the log density of rows x, ``flat`` saying that the model is of single numbers;
-    ``sample(model, n, rng)`` gives draws (n, d), ``array(x)`` an array of the library, ``weights(model)`` those of a
-    mixture. ``as_columns`` and ``repeated`` are the code that makes a batch, or so many copies, one distribution of
-    independent columns.
+    ``sample(model, n, rng)`` gives draws (n, d), ``array(x)`` an array of the library. ``as_columns`` and ``repeated``
+    are the code that makes a batch, or so many copies, one distribution of independent columns.
     """
 
     backend: str
     log_prob: Callable[[Any, bool, Any], Any]
     sample: Callable[..., Floats]
     array: Callable[[Floats], Any]
-    weights: Callable[[Any], Any]
     as_columns: str
     repeated: str
 
@@ -74,7 +72,7 @@ def read_distribution(model: Any, dimension: int | None, library: Conventions) -
         )
     if not event and dimension is not None and dimension > 1:
         refuse_columns(name, dimension, library.repeated.format(dimension))
-    return _own_model(model, library) or differentiated(model, event[0] if event else 1, library)
+    return _own_model(model) or differentiated(model, event[0] if event else 1, library)
 
 
 def differentiated(model: Any, dimension: int, library: Conventions) -> ForeignDensity:
@@ -124,7 +122,7 @@ def _support(model: Any, dimension: int) -> Support | None:
     return Support(tuple(zip(low, high, strict=True)))
 
 
-def _own_model(model: Any, library: Conventions) -> Any:
+def _own_model(model: Any) -> Any:
     """The Gaussian, Student t or mixture of Gaussians that a distribution is; ``None`` for others, and for classes
     below these, whose density may be another one."""
     kind, core = type(model).__name__, _without_independence(model)
@@ -136,7 +134,7 @@ def _own_model(model: Any, library: Conventions) -> Any:
     if kind in ("StudentT", "Cauchy"):
         df = to_host(model.df).item() if kind == "StudentT" else 1.0
         return StudentT(df, to_host(model.loc).item(), to_host(model.scale).item())
-    return _mixture(model, to_host(library.weights(model)).reshape(-1)) if kind == "MixtureSameFamily" else None
+    return _mixture(model) if kind == "MixtureSameFamily" else None
 
 
 def _without_independence(model: Any) -> Any:
@@ -147,7 +145,9 @@ def _vector(value: Any, core: Any) -> Floats:
     return np.broadcast_to(to_host(value), tuple(core.batch_shape)).reshape(-1)
 
 
-def _mixture(model: Any, weights: Floats) -> GaussianMixture | None:
+def _mixture(model: Any) -> GaussianMixture | None:
+    chosen = model.mixing_distribution if "mixing_distribution" in dir(model) else model.mixture_distribution
+    weights = to_host(chosen.probs).reshape(-1)
     core, k = _without_independence(model.component_distribution), len(weights)
     if type(core).__name__ == "MultivariateNormal":
         covs = np.broadcast_to(to_host(core.covariance_matrix), (k, *core.covariance_matrix.shape[-2:]))
@@ -176,7 +176,7 @@ def _to_base(model: Any, library: Conventions, x: Floats) -> Floats:
         for transform in reversed(model.transforms):
             z = transform.inv(z)
         model = model.base_dist
-    if (own := _own_model(model, library)) is not None:
+    if (own := _own_model(model)) is not None:
         return np.asarray(own.to_base(to_host(z)))
     below = to_host(_without_independence(model).cdf(z)).reshape(x.shape)
     return normal_of(below, 1.0 - below)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
 import jax
@@ -37,7 +36,6 @@ NUMPYRO = Conventions(
     log_prob=_log_prob,
     sample=_sample,
     array=jax.numpy.asarray,
-    weights=attrgetter("mixing_distribution.probs"),
     as_columns="model.to_event(1)",
     repeated="model.expand([{}]).to_event(1)",
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -55,7 +54,6 @@ TORCH = Conventions(
     log_prob=log_prob,
     sample=sample,
     array=torch.tensor,
-    weights=attrgetter("mixture_distribution.probs"),
     as_columns="torch.distributions.Independent(model, 1)",
     repeated="torch.distributions.Independent(model.expand([{}]), 1)",
 )
