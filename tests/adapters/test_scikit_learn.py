@@ -105,6 +105,25 @@ def test_an_estimator_predicts_from_the_columns_that_it_was_fitted_to(library: s
     np.testing.assert_allclose(found.law.center(80)["prediction"], columns["a"] + 2.0 * columns["b"])
 
 
+def test_a_robust_fit_that_most_rows_lie_on_has_a_spread_of_the_others() -> None:
+    """Their median deviation is 0, which made a law that is none."""
+
+    class Line:
+        def fit(self, x: Any, y: Any) -> Any:
+            return self
+
+        def predict(self, x: Any) -> Any:
+            return x[:, 0]
+
+    Line.__module__, Line.__name__ = "sklearn.stand_in", "HuberRegressor"
+    x, off = np.arange(100.0)[:, None], np.random.default_rng(0).normal(size=40)
+    y = x[:, 0] + np.concatenate([np.zeros(60), off])
+    found = ADAPTERS["sklearn"].prediction(Line(), y, x)
+    assert found is not None
+    assert found.robust
+    assert found.law.law.std() == pytest.approx(1.4826 * np.median(np.abs(off)))
+
+
 # What fits
 
 

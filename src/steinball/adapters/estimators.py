@@ -21,6 +21,7 @@ from steinball.models.knowledge import Knowledge
 from steinball.models.mixture import GaussianMixture
 from steinball.models.registry import Adapter, Fit, class_names, read_model
 from steinball.predictive.law import ClassProbabilities, Distribution, Law, Prediction
+from steinball.tilts.scatter import median_and_scales
 
 
 def _symmetric(cov: Any) -> Floats:
@@ -138,7 +139,7 @@ def _has_std(estimator: Any) -> bool:
 def _residual_sd(residuals: Floats, estimator: Any, robust: bool) -> float:
     """From the median of absolute residuals for a robust fit; otherwise without as many rows as there are slopes."""
     if robust:
-        return float(1.4826 * np.median(np.abs(residuals - np.median(residuals))))
+        return float(median_and_scales(residuals[:, None], squared=False)[1][0])
     slopes = 1 + (np.size(estimator.coef_) if "coef_" in dir(estimator) else 0)
     return float(np.sqrt(np.sum(residuals**2) / max(1, residuals.size - slopes)))
 
