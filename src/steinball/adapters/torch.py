@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -86,11 +86,10 @@ def _sampler(model: Any) -> Callable[..., Floats] | None:
 
 
 class Torch(Adapter):
-    """Models of torch, and of a library of flows: ``noise`` takes rows to the normal base of a flow that has
-    ``methods``."""
+    """Models of torch, and of a library of flows: ``noise`` takes rows to the base of a flow, the attribute ``base``."""
 
-    def __init__(self, noise: Callable[[Any, Any], Any] | None = None, methods: Collection[str] = ()) -> None:
-        self._noise, self._methods = noise, set(methods)
+    def __init__(self, noise: Callable[[Any, Any], Any] | None = None, base: str = "") -> None:
+        self._noise, self._base = noise, base
 
     def model(self, thing: Any, dimension: int | None) -> Any:
         """The model of a distribution, or of a module with ``log_prob``."""
@@ -98,8 +97,7 @@ class Torch(Adapter):
             return read_distribution(thing, dimension, TORCH)
         if not isinstance(thing, torch.nn.Module) or "log_prob" not in dir(thing):
             return None
-        base = partial(_base, self._noise, thing) if self._noise and self._methods <= set(dir(thing)) else None
-        return module_model(thing, thing, base)
+        return module_model(thing, thing, _to_noise(self._noise, thing, getattr(thing, self._base, None)))
 
     def prediction(self, thing: Any, y: Any, features: Any) -> Prediction | None:
         """Draws of a distribution with one entry a row; the state of torch's generator stays as it was."""
@@ -118,13 +116,14 @@ class Zuko(Adapter):
         if isinstance(thing, Distribution):
             return differentiated(thing, int(thing.event_shape[0]), TORCH) if thing.event_shape else None
         try:
-            thing().sample((1,))
+            found = thing()
+            found.sample((1,))
         except Exception as error:  # whatever it raises for want of a context
             raise TypeError(
                 f"`model` is a flow {type(thing).__name__} that depends on a context; pass the distribution at one: "
                 "`flow(context)`."
             ) from error
-        return module_model(_Unlazy(thing), thing, partial(_base, _zuko_noise, thing))
+        return module_model(_Unlazy(thing), thing, _to_noise(_zuko_noise, thing, getattr(found, "base", None)))
 
 
 class _Unlazy(torch.nn.Module):  # type: ignore[misc]
@@ -143,7 +142,16 @@ class _Unlazy(torch.nn.Module):  # type: ignore[misc]
         return self.flow().sample(shape)
 
 
-def _base(noise: Callable[[Any, Any], Any], flow: Any, x: Floats) -> Floats:
+#: Classes of bases of zuko, nflows and normflows that are standard normal once place and scale are taken off.
+_NORMAL = {"DiagNormal", "StandardNormal", "DiagGaussian"}
+
+
+def _to_noise(noise: Any, flow: Any, base: Any) -> Map | None:
+    """The map of rows to the normal base of a flow; ``None`` where the base is another one, such as a uniform one."""
+    return partial(_noise_of, noise, flow) if type(base).__name__ in _NORMAL else None
+
+
+def _noise_of(noise: Callable[[Any, Any], Any], flow: Any, x: Floats) -> Floats:
     """The noise of the normal base of a flow that rows are made of."""
     with torch.no_grad():
         return to_host(noise(flow, in_precision_of(flow, x)))
@@ -162,5 +170,5 @@ def _normflows_noise(flow: Any, x: Any) -> Any:
     return (flow.inverse(x) - flow.q0.loc) / torch.exp(flow.q0.log_scale)
 
 
-NFLOWS, NORMFLOWS = Torch(_nflows_noise, {"transform_to_noise"}), Torch(_normflows_noise, {"inverse", "q0"})
+NFLOWS, NORMFLOWS = Torch(_nflows_noise, "_distribution"), Torch(_normflows_noise, "q0")
 ADAPTERS = {"torch": Torch(), "zuko": Zuko(), "nflows": NFLOWS, "normflows": NORMFLOWS}
