@@ -84,7 +84,7 @@ def test_a_conditional_flow_needs_its_context() -> None:
     assert sb.as_model(at).score(np.zeros((4, 2), dtype=np.float32)).shape == (4, 2)
 
 
-class StandIn(torch.nn.Module):  # type: ignore[misc]
+class StandIn(torch.nn.Module):  # type: ignore[misc, name-defined]
     """Noise of a base with the attributes that a flow of each library has: rows are twice their noise."""
 
     def __init__(self, base: Any) -> None:

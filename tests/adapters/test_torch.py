@@ -77,7 +77,7 @@ def test_gaussians_and_their_mixtures_are_our_own() -> None:
 def test_a_class_below_the_normal_one_is_differentiated_for_its_density_may_be_another() -> None:
     """It was read as the normal distribution whose parameters it has."""
 
-    class Skewed(td.Normal):  # type: ignore[name-defined]
+    class Skewed(td.Normal):  # type: ignore[misc, name-defined]
         def log_prob(self, x: Any) -> Any:
             return super().log_prob(x) + torch.log(2.0 * td.Normal(self.loc, self.scale).cdf(3.0 * x))
 

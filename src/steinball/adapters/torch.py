@@ -86,7 +86,7 @@ def _sampler(model: Any) -> Callable[..., Floats] | None:
 
 
 class Torch(Adapter):
-    """Models of torch, and of a library of flows: ``noise`` takes rows to the base of a flow, the attribute ``base``."""
+    """Models of torch, and of a library of flows: ``noise`` takes rows to the base that a flow has as ``base``."""
 
     def __init__(self, noise: Callable[[Any, Any], Any] | None = None, base: str = "") -> None:
         self._noise, self._base = noise, base
