@@ -25,9 +25,14 @@ def log_prob(target: Any, flat: bool, x: Any) -> Any:
     """
     z = x[:, 0] if flat else x
     if isinstance(target, torch.nn.Module):
-        return target.log_prob(in_precision_of(target, z)).to(x.device, x.dtype)
+        return _called(target).log_prob(in_precision_of(target, z)).to(x.device, x.dtype)
     # A constant density does not depend on x, and its score is 0.
     return target.log_prob(z).to(x.device, x.dtype).reshape(-1) + 0.0 * x[:, 0]
+
+
+def _called(target: Any) -> Any:
+    """What has ``log_prob`` and ``sample``: of a lazy flow of zuko the distribution that it gives without a context."""
+    return target if "log_prob" in dir(target) else target()
 
 
 def in_precision_of(module: Any, x: Any) -> Any:
@@ -45,7 +50,7 @@ def sample(target: Any, n: int, rng: Any = None, *, by_shape: bool = True, sever
     seed = int(np.random.default_rng(rng).integers(2**31))
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(seed)
-        draws = target.sample((n,) if by_shape else n)
+        draws = _called(target).sample((n,) if by_shape else n)
     return to_host(draws[0] if several else draws).reshape(n, -1)
 
 
@@ -59,8 +64,8 @@ TORCH = Conventions(
 )
 
 
-def module_model(model: Any, original: Any, base: Map | None = None) -> ForeignDensity:
-    """A module with ``log_prob`` of rows, such as a flow; ``original`` is what the user passed."""
+def module_model(model: Any, base: Map | None) -> ForeignDensity:
+    """A module with ``log_prob`` of rows, such as a flow."""
     sampler = _sampler(model)
     return ForeignDensity(
         function=partial(log_prob, model, False),
@@ -68,14 +73,14 @@ def module_model(model: Any, original: Any, base: Map | None = None) -> ForeignD
         dimension=None if sampler is None else int(sampler(2, 0).shape[1]),
         sample=sampler,
         to_base=base,
-        original=original,
+        original=model,
     )
 
 
 def _sampler(model: Any) -> Callable[..., Floats] | None:
     """A module's own ``sample``, by whichever convention gives rows; ``None`` where it cannot draw, as nflows cannot in
     double precision."""
-    if Knowledge(model).sampler is None:
+    if Knowledge(_called(model)).sampler is None:
         return None
     for by_shape, several in ((True, False), (True, True), (False, False), (False, True)):
         found = partial(sample, model, by_shape=by_shape, several=several)
@@ -97,7 +102,7 @@ class Torch(Adapter):
             return read_distribution(thing, dimension, TORCH)
         if not isinstance(thing, torch.nn.Module) or "log_prob" not in dir(thing):
             return None
-        return module_model(thing, thing, _to_noise(self._noise, thing, getattr(thing, self._base, None)))
+        return module_model(thing, _to_noise(self._noise, thing, getattr(thing, self._base, None)))
 
     def prediction(self, thing: Any, y: Any, features: Any) -> Prediction | None:
         """Draws of a distribution with one entry a row; the state of torch's generator stays as it was."""
@@ -123,23 +128,7 @@ class Zuko(Adapter):
                 f"`model` is a flow {type(thing).__name__} that depends on a context; pass the distribution at one: "
                 "`flow(context)`."
             ) from error
-        return module_model(_Unlazy(thing), thing, _to_noise(_zuko_noise, thing, getattr(found, "base", None)))
-
-
-class _Unlazy(torch.nn.Module):  # type: ignore[misc]
-    """A lazy flow of zuko as a module with ``log_prob`` and ``sample``."""
-
-    def __init__(self, flow: Any) -> None:
-        super().__init__()
-        self.flow = flow
-
-    def log_prob(self, x: Any) -> Any:
-        """The log density of rows."""
-        return self.flow().log_prob(x)
-
-    def sample(self, shape: Any) -> Any:
-        """Draws of this shape."""
-        return self.flow().sample(shape)
+        return module_model(thing, _to_noise(_zuko_noise, thing, getattr(found, "base", None)))
 
 
 #: Classes of bases of zuko, nflows and normflows that are standard normal once place and scale are taken off.
