@@ -41,17 +41,16 @@ def in_precision_of(module: Any, x: Any) -> Any:
     return x if first is None else x.to(first.device, first.dtype)
 
 
-def sample(target: Any, n: int, rng: Any = None, *, by_shape: bool = True, several: bool = False) -> Floats:
+def sample(target: Any, n: int, rng: Any = None, *, by_shape: bool = True) -> Floats:
     """Draws (n, d) of an object that samples by torch's own random numbers, which are left as they were.
 
-    ``by_shape`` says that it takes a shape and not a number; ``several``, that it returns the draws first of several
-    things.
+    ``by_shape`` says that it takes a shape and not a number. Of several things that it returns draws are the first.
     """
     seed = int(np.random.default_rng(rng).integers(2**31))
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(seed)
         draws = _called(target).sample((n,) if by_shape else n)
-    return to_host(draws[0] if several else draws).reshape(n, -1)
+    return to_host(draws[0] if isinstance(draws, tuple) else draws).reshape(n, -1)
 
 
 TORCH = Conventions(
@@ -82,8 +81,8 @@ def _sampler(model: Any) -> Callable[..., Floats] | None:
     double precision."""
     if Knowledge(_called(model)).sampler is None:
         return None
-    for by_shape, several in ((True, False), (True, True), (False, False), (False, True)):
-        found = partial(sample, model, by_shape=by_shape, several=several)
+    for by_shape in (True, False):
+        found = partial(sample, model, by_shape=by_shape)
         with suppress(Exception):  # another convention, or none: whatever the module raises
             if np.isfinite(found(3, 0)).all():
                 return found
