@@ -44,13 +44,13 @@ class ForeignDensity(DifferentiatedDensity):
 class Conventions(NamedTuple):
     """How distributions of one library are differentiated, sampled and written, where libraries differ.
 
-    ``log_prob(model, flat, x)`` is the log density of rows x, ``flat`` saying that the model is of single numbers;
+    ``log_prob(model, x)`` is the log density of rows x, also where the model is of single numbers;
     ``sample(model, n, rng)`` gives draws (n, d), ``array(x)`` an array of the library. ``as_columns`` and ``repeated``
     are the code that makes a batch, or so many copies, one distribution of independent columns.
     """
 
     backend: str
-    log_prob: Callable[[Any, bool, Any], Any]
+    log_prob: Callable[[Any, Any], Any]
     sample: Callable[..., Floats]
     array: Callable[[Floats], Any]
     as_columns: str
@@ -79,7 +79,7 @@ def differentiated(model: Any, dimension: int, library: Conventions) -> ForeignD
     """A distribution of rows or numbers by automatic differentiation."""
     location, covariance = _place(model, dimension)
     return ForeignDensity(
-        function=partial(library.log_prob, model, not model.event_shape and not model.batch_shape),
+        function=partial(library.log_prob, model),
         backend=library.backend,
         dimension=dimension,
         support=_support(model, dimension),

@@ -22,8 +22,8 @@ from steinball.predictive.law import DRAWS, Draws, Prediction
 _ROWS = 256
 
 
-def _log_prob(target: Any, flat: bool, x: Any) -> Any:
-    return target.log_prob(x[:, 0] if flat else x)
+def _log_prob(target: Any, x: Any) -> Any:
+    return target.log_prob(x if target.event_shape or target.batch_shape else x[:, 0])
 
 
 def _sample(target: Any, n: int, rng: Any = None) -> Floats:

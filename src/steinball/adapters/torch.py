@@ -18,14 +18,11 @@ from steinball.models.registry import Adapter
 from steinball.predictive.law import DRAWS, Draws, Prediction
 
 
-def log_prob(target: Any, flat: bool, x: Any) -> Any:
-    """``target.log_prob`` of rows, in the precision and on the device of its parameters.
-
-    ``flat`` says that it is of single numbers, without an axis for columns.
-    """
-    z = x[:, 0] if flat else x
+def log_prob(target: Any, x: Any) -> Any:
+    """``target.log_prob`` of rows, in the precision and on the device of its parameters."""
     if isinstance(target, torch.nn.Module):
-        return _called(target).log_prob(in_precision_of(target, z)).to(x.device, x.dtype)
+        return _called(target).log_prob(in_precision_of(target, x)).to(x.device, x.dtype)
+    z = x if target.event_shape or target.batch_shape else x[:, 0]  # of single numbers, without an axis for columns
     # A constant density does not depend on x, and its score is 0.
     return target.log_prob(z).to(x.device, x.dtype).reshape(-1) + 0.0 * x[:, 0]
 
@@ -67,7 +64,7 @@ def module_model(model: Any, base: Map | None) -> ForeignDensity:
     """A module with ``log_prob`` of rows, such as a flow."""
     sampler = _sampler(model)
     return ForeignDensity(
-        function=partial(log_prob, model, False),
+        function=partial(log_prob, model),
         backend="torch",
         dimension=None if sampler is None else int(sampler(2, 0).shape[1]),
         sample=sampler,
