@@ -206,3 +206,13 @@ def test_the_total_is_all_of_the_work(n: int, n_jobs: int, monkeypatch: pytest.M
     sb.ksd_test(x, lambda x: -x, engine="blocked", n_jobs=n_jobs, rng=0)
     assert len(seen) == 1
     assert seen[0][0] == seen[0][1] > 0
+
+
+@pytest.mark.usefixtures("impatient")
+def test_planning_counts_the_samples_that_are_drawn(terminal: Terminal) -> None:
+    with redirect_stderr(terminal):
+        sb.power(sb.models.Gaussian(), sb.models.Gaussian(), 30, 0.05, repeats=5)
+    assert "samples of 30 points" in terminal.text
+    with redirect_stderr(terminal):
+        sb.power(sb.models.Gaussian(), sb.models.Gaussian(), 30, 0.05, repeats=5, progress=False)
+    assert terminal.text == ""

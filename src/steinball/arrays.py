@@ -100,9 +100,7 @@ def to_host(x: Array) -> NDArray[np.float64]:
         return np.asarray(torch.empty(x.shape, dtype=torch.float64, pin_memory=True).copy_(x.double()).numpy())
     if array_api_compat.is_cupy_array(x):
         return np.asarray(x.get(), dtype=np.float64)
-    if array_api_compat.is_jax_array(x):
-        return np.asarray(x).astype(np.float64)
-    return np.asarray(np.from_dlpack(x)).astype(np.float64)
+    return np.asarray(x if array_api_compat.is_jax_array(x) else np.from_dlpack(x)).astype(np.float64)
 
 
 def take_rows(x: Array, rows: NDArray[np.integer]) -> Array:

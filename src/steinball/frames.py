@@ -70,10 +70,6 @@ def _names(label: str, column: Any) -> list[str]:
     return [label] if values.ndim == 1 else [f"{label}[{k}]" for k in range(values.shape[1])]
 
 
-def _kind(column: Any) -> Any:
-    return getattr(column, "dtype", None) or getattr(column, "type", "unknown")
-
-
 def column_numbers(column: Any) -> NDArray[np.float64] | None:
     """A column as numbers, or ``None`` where it holds something else."""
     try:
@@ -84,13 +80,14 @@ def column_numbers(column: Any) -> NDArray[np.float64] | None:
 
 def _column_values(label: Any, column: Any, name: str) -> NDArray[Any]:
     """One column as numbers, with NaN for what is missing."""
-    if _NUMERIC.match(str(_kind(column)).lower()):
+    kind = getattr(column, "dtype", None) or getattr(column, "type", "unknown")
+    if _NUMERIC.match(str(kind).lower()):
         options = {"zero_copy_only": False} if str(type(column).__module__).startswith("pyarrow") else {}
         values = np.asarray(column.to_numpy(**options))
         return values if values.dtype.kind in "fiu" else np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     if (lists := _list_values(label, column, name)) is not None:
         return lists
-    raise TypeError(f"`{name}` must hold numbers only, but column `{label}` is {_kind(column)}. Drop or encode it.")
+    raise TypeError(f"`{name}` must hold numbers only, but column `{label}` is {kind}. Drop or encode it.")
 
 
 def _refuse_labeled(x: Any, name: str) -> None:

@@ -17,7 +17,7 @@ from steinball.cautions import DependentRowsWarning
 from steinball.datasets.data import contaminate
 from steinball.gof.ksd import robust_ksd_test
 from steinball.models.knowledge import Knowledge
-from steinball.progress import Progress
+from steinball.progress import counted
 from steinball.results.base import Result
 from steinball.text import Summarized, count, percent, wrap
 
@@ -55,11 +55,8 @@ def _simulation(
 
     def pvalues(n: int, repeats: int) -> list[float]:
         found = known.setdefault(n, [])
-        with Progress(f"{repeats} samples of {n:,} points", repeats, show=progress) as shown:
-            shown.advance(len(found))
-            while len(found) < repeats:
-                found.append(pvalue(n, len(found)))
-                shown.advance(1)
+        missing = range(len(found), repeats)
+        found += (pvalue(n, i) for i in counted(missing, f"samples of {n:,} points", len(missing), progress))
         return found[:repeats]
 
     return pvalues
@@ -124,8 +121,7 @@ class Power(Summarized):
         return wrap(
             f"With {count(self.n, 'point')} the test rejects {percent(self.share)} of the samples at level "
             f"{self.level:g}, if {percent(self.contamination)} of contamination is tolerated ({band}, from "
-            f"{count(self.repeats, 'simulated sample')}).",
-            indent=0,
+            f"{count(self.repeats, 'simulated sample')})."
         )
 
 
@@ -232,12 +228,11 @@ class SampleSize(Summarized):
         if math.isinf(self.n):
             last = self.tried[-1]
             words = f"No size up to {count(last.n, 'point')} has a power of {percent(self.target)}: there it is "
-            return wrap(f"{words}{percent(last.share)} ({percent(last.low)} to {percent(last.high)}).", indent=0)
+            return wrap(f"{words}{percent(last.share)} ({percent(last.low)} to {percent(last.high)}).")
         top = f"and {count(self.high)}" if math.isfinite(self.high) else "and more"
         return wrap(
             f"About {count(self.n, 'point')} are needed for a power of {percent(self.target)} (between "
-            f"{count(self.low)} {top}, as far as the simulation tells).",
-            indent=0,
+            f"{count(self.low)} {top}, as far as the simulation tells)."
         )
 
 
@@ -296,7 +291,7 @@ def sample_size(
         tried[n] = first if clear else _estimated(pvalues(n, repeats), n, tolerated, level)
         return tried[n].share >= target
 
-    n = _smallest(enough, min(_LEAST, largest), largest)
+    n = _smallest(enough, _LEAST, largest)
     sizes = tuple(tried[size] for size in sorted(tried))
     low = max((one.n for one in sizes if one.high < target), default=2)
     high = min((one.n for one in sizes if one.low >= target and one.n >= n), default=math.inf)

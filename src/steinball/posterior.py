@@ -150,7 +150,7 @@ def _rows_of(scores: Any, draws: Draws, reading: Reading) -> Any:
     """Scores in the shape of the draws that were passed, as rows, chain behind chain."""
     if np.ndim(scores) == 3:
         scores = reading.chains_first(scores if is_array(scores) else np.asarray(scores))
-        return namespace(scores).reshape(scores, (len(draws), -1))
+        return namespace(scores).reshape(scores, (-1, scores.shape[2]))
     if reading.chain_axis == 1 and len(draws.lengths) > 1:
         raise ValueError(
             f"`scores` of shape {np.shape(scores)} with `chain_axis=1` can be in the order of the draws or chain "
@@ -163,7 +163,8 @@ def as_named(draws: Mapping[str, Any], reading: Reading) -> dict[str, Floats]:
     """A mapping of names to arrays (chain, draw, ...) on the host, in double precision."""
     if reading.chains is not None:
         raise ValueError("`chains` is for arrays (n, d); give named draws as (chain, draw, ...).")
-    named = {str(name): np.asarray(reading.chains_first(to_host(value))) for name, value in draws.items()}
+    numbers = {str(name): as_numbers(value, f"draws[{name!r}]") for name, value in draws.items()}
+    named: dict[str, Floats] = {name: reading.chains_first(value) for name, value in numbers.items()}
     shapes = {name: value.shape for name, value in named.items()}
     if not named or any(len(shape) < 2 for shape in shapes.values()):
         raise ValueError(f"`draws` by name must have shape (chain, draw, ...) each, got {shapes}.")

@@ -51,7 +51,7 @@ def render(title: str, rows: Sequence[Row], sentence: str) -> str:
     """
     labels = max(len(row[0]) for row in rows)
     values = max((len(row[1]) for row in rows if len(row) == 3), default=0)
-    paragraphs = [wrap(paragraph) for paragraph in sentence.split("\n")]
+    paragraphs = [wrap(paragraph, indent=2) for paragraph in sentence.split("\n")]
     return "\n".join([title, *(_line(row, labels, values) for row in rows), "", *paragraphs])
 
 
@@ -82,7 +82,7 @@ def _line(row: Row, labels: int, values: int) -> str:
     return textwrap.fill(last, WIDTH, initial_indent=head, subsequent_indent=" " * len(head), break_long_words=False)
 
 
-def wrap(sentence: str, indent: int = 2) -> str:
+def wrap(sentence: str, indent: int = 0) -> str:
     """A sentence, indented and wrapped."""
     return textwrap.fill(sentence, WIDTH, initial_indent=" " * indent, subsequent_indent=" " * indent)
 

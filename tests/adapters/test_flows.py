@@ -82,3 +82,59 @@ def test_a_conditional_flow_needs_its_context() -> None:
         sb.as_model(flow)
     at = flow(torch.zeros(3))
     assert sb.as_model(at).score(np.zeros((4, 2), dtype=np.float32)).shape == (4, 2)
+
+
+class StandIn(torch.nn.Module):  # type: ignore[misc, name-defined]
+    """Noise of a base with the attributes that a flow of each library has: rows are twice their noise."""
+
+    def __init__(self, base: Any) -> None:
+        super().__init__()
+        self.base = self._distribution = self.q0 = base
+
+    def transform(self, x: Any) -> Any:
+        return x / 2.0
+
+    transform_to_noise = inverse = transform
+
+    def log_prob(self, x: Any) -> Any:
+        return self.base.log_prob(x / 2.0).sum(1)
+
+    def sample(self, shape: Any) -> Any:
+        return 2.0 * self.base.sample((*shape, 2))
+
+
+class Lazy(torch.nn.Module):  # type: ignore[misc, name-defined]
+    """What gives a flow when it is called, as modules of zuko do."""
+
+    def __init__(self, base: Any) -> None:
+        super().__init__()
+        self.flow = StandIn(base)
+
+    def forward(self) -> Any:
+        return self.flow
+
+
+def base(name: str) -> Any:
+    """A normal base as each library calls it, or a uniform one."""
+    above = torch.distributions.Uniform if name == "BoxUniform" else torch.distributions.Normal
+    made = type(name, (above,), {})(torch.tensor(0.0), torch.tensor(1.0))
+    made.log_scale = torch.tensor(0.0)
+    return made
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize(
+    ("library", "normal"), [("zuko", "DiagNormal"), ("nflows", "StandardNormal"), ("normflows", "DiagGaussian")]
+)
+def test_only_a_flow_with_a_normal_base_has_a_base_space(library: str, normal: str) -> None:
+    """Uniform noise (a circular spline of zuko) was centered and scaled, and taken for normal."""
+    kind = type("Flow", (Lazy if library == "zuko" else StandIn,), {"__module__": f"{library}.flows"})
+    x = np.random.default_rng(0).normal(size=(5, 2))
+    model: Any = sb.as_model(kind(base(normal)))
+    np.testing.assert_allclose(model.to_base(x), x / 2.0)
+    np.testing.assert_allclose(model.score(x), -x / 4.0)
+    assert repr(model) == "ForeignDensity(Flow, score: automatic derivative by torch)"
+    assert Knowledge(model).needed_draws(400).std() == pytest.approx(2.0, rel=0.1)
+    assert Knowledge(sb.as_model(kind(base("BoxUniform")))).to_base is None
+    with pytest.raises(TypeError, match="must know its distribution function or the inverse of a flow"):
+        sb.in_base_space(kind(base("BoxUniform")))

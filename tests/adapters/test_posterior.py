@@ -12,7 +12,7 @@ from steinball.arrays import Floats
 
 pytestmark = pytest.mark.exact
 
-LAYOUT = Layout(("mu", "corr", "tau"), ((), (2, 3), (1,)))
+LAYOUT = Layout({"mu": (), "corr": (2, 3), "tau": (1,)})
 
 
 def test_columns_are_named_by_parameter_and_index() -> None:
@@ -29,7 +29,7 @@ def test_unpacking_undoes_packing(leading: tuple[int, ...]) -> None:
 
 
 def test_the_layout_of_draws_is_that_of_one_draw() -> None:
-    assert Layout.of({"a": np.zeros((4, 9)), "b": np.zeros((4, 9, 2))}, 2) == Layout(("a", "b"), ((), (2,)))
+    assert Layout.of({"a": np.zeros((4, 9)), "b": np.zeros((4, 9, 2))}, 2) == Layout({"a": (), "b": (2,)})
 
 
 class Half(Posterior):

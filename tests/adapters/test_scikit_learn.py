@@ -11,7 +11,7 @@ from scipy import stats
 
 import steinball as sb
 from steinball import fitting
-from steinball.adapters.estimators import fitted_model
+from steinball.adapters.estimators import ADAPTERS, fitted_model
 from steinball.fitting.families import Fitter
 from steinball.models.kernel_exponential import KernelDensity
 
@@ -80,6 +80,47 @@ def test_covariances_of_a_fit_in_single_precision_are_symmetric_to_its_rounding(
     np.testing.assert_allclose(model.cov, COVARIANCES["full"], rtol=1e-6)
     made = estimator("EmpiricalCovariance", "LedoitWolf", location_=np.zeros(2), covariance_=cov[0])
     assert isinstance(sb.as_model(made), sb.models.Gaussian)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_an_estimator_predicts_from_the_columns_that_it_was_fitted_to(library: str) -> None:
+    """Columns of a pyarrow table were asked for as those of pandas are, which it refuses."""
+
+    class Regressor:
+        feature_names_in_ = np.array(["b", "a"], dtype=object)
+
+        def fit(self, x: Any, y: Any) -> Any:
+            return self
+
+        def predict(self, x: Any) -> Any:
+            return np.asarray(x) @ [2.0, 1.0]
+
+    Regressor.__module__ = "sklearn.stand_in"
+    module, rng = pytest.importorskip(library), np.random.default_rng(0)
+    columns = {"other": rng.normal(size=80), "a": rng.normal(size=80), "b": rng.normal(size=80)}
+    frame = module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
+    y = columns["a"] + 2.0 * columns["b"] + rng.normal(size=80)
+    found = ADAPTERS["sklearn"].prediction(Regressor(), y, frame)
+    assert found is not None
+    np.testing.assert_allclose(found.law.center(80)["prediction"], columns["a"] + 2.0 * columns["b"])
+
+
+def test_a_robust_fit_that_most_rows_lie_on_has_a_spread_of_the_others() -> None:
+    """Their median deviation is 0, which made a law that is none."""
+
+    class Line:
+        def fit(self, x: Any, y: Any) -> Any:
+            return self
+
+        def predict(self, x: Any) -> Any:
+            return x[:, 0]
+
+    Line.__module__, Line.__name__ = "sklearn.stand_in", "HuberRegressor"
+    x, off = np.arange(100.0)[:, None], np.random.default_rng(0).normal(size=40)
+    y = x[:, 0] + np.concatenate([np.zeros(60), off])
+    found: Any = ADAPTERS["sklearn"].prediction(Line(), y, x)
+    assert found.robust
+    assert found.law.law.std() == pytest.approx(1.4826 * np.median(np.abs(off)))
 
 
 # What fits

@@ -80,6 +80,39 @@ def test_a_score_that_has_no_closed_form_is_numerical_and_says_so() -> None:
     np.testing.assert_allclose(model.score(x), slope, rtol=1e-6, atol=1e-6)
 
 
+class DoubleExponential(stats.rv_continuous):  # type: ignore[misc]
+    def _pdf(self, x: Any) -> Any:
+        return 0.5 * np.exp(-np.abs(x))
+
+
+class Slope(stats.rv_continuous):  # type: ignore[misc]
+    def _pdf(self, x: Any, df: Any) -> Any:
+        return (1.0 + df * (2.0 * x - 1.0)) * np.ones_like(x)
+
+
+@pytest.mark.exact
+def test_a_distribution_of_ones_own_is_not_that_of_scipy_with_the_same_name() -> None:
+    """It was taken for the normal or t distribution, and its score for theirs, by its name alone."""
+    x = np.array([[0.5], [2.0]])
+    for name in ("norm", "halfnorm", "cauchy"):
+        model: Any = sb.as_model(DoubleExponential(name=name)())
+        np.testing.assert_allclose(model.score(x), [[-1.0], [-1.0]], atol=1e-6)
+        assert not Knowledge(model).verified
+    family = as_family(Slope(a=0.0, b=1.0, name="t", shapes="df"), 1, {"loc": 0.0, "scale": 1.0})
+    assert isinstance(family, SciPyFamily)
+    assert family.numerical
+
+
+@pytest.mark.exact
+def test_a_stable_distribution_is_a_distribution_on_the_line() -> None:
+    """Its frozen class has a name of its own, and was refused as one of simplices, spheres and counts."""
+    law, x, step = stats.levy_stable(1.5, 0.0), np.array([[-1.0], [0.5]]), 1e-4
+    slope = (law.logpdf(x + step) - law.logpdf(x - step)) / (2.0 * step)
+    np.testing.assert_allclose(sb.as_model(law).score(x), slope, rtol=1e-5)
+    with pytest.raises(TypeError, match="`family` is a frozen distribution"):
+        as_family(law, 1)
+
+
 @pytest.mark.exact
 @pytest.mark.parametrize(
     ("distribution", "model"),
@@ -388,6 +421,13 @@ def test_the_growth_of_columns_is_known_only_where_that_of_every_column_is() -> 
     assert Knowledge(sb.as_model(stats.gennorm([0.5, 2.0]))).growth is None
     assert Knowledge(sb.as_model(stats.gennorm([1.5, 2.0]))).growth == 1.0
     assert Knowledge(sb.as_model(stats.weibull_min([0.5, 3.0]))).growth == 2.0
+
+
+@pytest.mark.exact
+def test_between_two_ends_no_score_grows() -> None:
+    """That of the normal distribution does, and where both ends are cut off there is nowhere to grow to."""
+    found = [Knowledge(sb.as_model(stats.truncnorm(-1.0, high))).growth for high in (2.0, np.inf)]
+    assert found == [0.0, 1.0]
 
 
 @pytest.mark.parametrize("unit", [1e-9, 1e-3, 1e6])

@@ -74,6 +74,19 @@ def test_gaussians_and_their_mixtures_are_our_own() -> None:
 
 
 @pytest.mark.exact
+def test_a_class_below_the_normal_one_is_differentiated_for_its_density_may_be_another() -> None:
+    """It was read as the normal distribution whose parameters it has."""
+
+    class Skewed(td.Normal):  # type: ignore[misc, name-defined]
+        def log_prob(self, x: Any) -> Any:
+            return super().log_prob(x) + torch.log(2.0 * td.Normal(self.loc, self.scale).cdf(3.0 * x))
+
+    x = np.linspace(-1.0, 2.0, 7)[:, None]
+    model: Any = sb.as_model(Skewed(number(0.0), number(1.0)))
+    np.testing.assert_allclose(model.score(x), sb.as_model(stats.skewnorm(3.0)).score(x), rtol=1e-8)
+
+
+@pytest.mark.exact
 def test_a_mixture_of_others_is_differentiated() -> None:
     mixture = td.MixtureSameFamily(
         td.Categorical(torch.tensor([0.3, 0.7], dtype=DOUBLE)),

@@ -133,6 +133,23 @@ def test_named_draws_must_agree_about_their_chains() -> None:
         as_named({"a": X}, Reading(chains=3))
 
 
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([1.0, 2.0], r"must have shape \(chain, draw, ...\) each, got {'a': \(2,\)}"),
+        ([["x"]], r"`draws\['a'\]` must hold real numbers"),
+        ([[1.0, 2.0], [1.0]], r"`draws\['a'\]` must be a rectangular array"),
+        (None, r"`draws\['a'\]` must hold real numbers"),
+    ],
+    ids=["one axis", "text", "ragged", "none"],
+)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_named_draw_that_is_no_array_of_chains_is_refused_by_name(value: Any, message: str, axis: int) -> None:
+    """One axis was turned round, and text was read as it stood: errors of NumPy, which named nothing."""
+    with pytest.raises((TypeError, ValueError), match=message):
+        as_named({"a": value}, Reading(chain_axis=axis))
+
+
 def test_an_axis_that_is_none_is_refused() -> None:
     for axis in (2, True, "chain"):
         with pytest.raises(ValueError, match="`chain_axis` must be 0"):
@@ -173,6 +190,12 @@ def test_scores_that_can_be_in_two_orders_are_refused() -> None:
             read(draws, None, -turned.reshape(-1, 2), Reading(chain_axis=1))
     one, model = read(X[:1].swapaxes(0, 1), None, -X[0], Reading(chain_axis=1))
     np.testing.assert_array_equal(model.scores, -one.values)
+
+
+def test_scores_of_other_chains_are_refused_by_their_shape() -> None:
+    """They were reshaped to the rows of the draws, which NumPy refused in its own words."""
+    with pytest.raises(ValueError, match=r"must have the shape of `samples`, \(150, 2\), got \(60, 2\)"):
+        sb.mcmc_test(X, scores=-X[:, :20])
 
 
 @pytest.mark.parametrize(

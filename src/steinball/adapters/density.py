@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -20,11 +21,8 @@ from steinball.models.student_t import StudentT
 from steinball.models.support import Support
 
 Map = Callable[[Floats], Floats]
-_BOXES = {
-    f"{name}{end}"
-    for name in ("Real", "Positive", "Nonnegative", "GreaterThan", "LessThan", "Interval", "OpenInterval")
-    for end in ("", "Eq")
-} | {"HalfOpenInterval", "UnitInterval", "SoftplusPositive"}
+#: The names of constraints that are boxes, as torch and NumPyro write them.
+_BOXES = re.compile(r"_*(Real|(Softplus)?Positive|Nonnegative|(Greater|Less)Than(Eq)?|(Half|Unit)?(Open)?Interval)_*")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,30 +32,27 @@ class ForeignDensity(DifferentiatedDensity):
     ``to_base`` maps data to standard normal ones, where the model can; ``original`` is the object that the user passed.
     """
 
-    name: str = ""
     location: Any = None
     covariance: Any = None
     to_base: Map | None = None
     original: Any = None
 
     def __repr__(self) -> str:
-        return f"ForeignDensity({self.name}, score: automatic derivative by {self.backend})"
+        return f"ForeignDensity({type(self.original).__name__}, score: automatic derivative by {self.backend})"
 
 
 class Conventions(NamedTuple):
     """How distributions of one library are differentiated, sampled and written, where libraries differ.
 
-    ``log_prob(model, flat, x)`` is the log density of rows x, ``flat`` saying that the model is of single numbers;
-    ``sample(model, n, rng)`` gives draws (n, d), ``array(x)`` an array of the library, ``weights(model)`` those of a
-    mixture. ``as_columns`` and ``repeated`` are the code that makes a batch, or so many copies, one distribution of
-    independent columns.
+    ``log_prob(model, x)`` is the log density of rows x, also where the model is of single numbers;
+    ``sample(model, n, rng)`` gives draws (n, d), ``array(x)`` an array of the library. ``as_columns`` and ``repeated``
+    are the code that makes a batch, or so many copies, one distribution of independent columns.
     """
 
     backend: str
-    log_prob: Callable[[Any, bool, Any], Any]
+    log_prob: Callable[[Any, Any], Any]
     sample: Callable[..., Floats]
     array: Callable[[Floats], Any]
-    weights: Callable[[Any], Any]
     as_columns: str
     repeated: str
 
@@ -70,22 +65,25 @@ def read_distribution(model: Any, dimension: int | None, library: Conventions) -
     if (ends := _constraint(model)) is not None and ends.is_discrete:
         refuse_discrete(name)
     if batch not in ((), (1,)) or len(event) > 1:
-        refuse_batch(name, batch + event[:-1], library.as_columns)
+        raise ValueError(
+            f"`model` is a batch of {'×'.join(map(str, batch + event[:-1]))} distributions {name}. If its entries are "
+            f"independent columns of one distribution, say so: `{library.as_columns}`; if they are several "
+            "distributions, pass one of them."
+        )
     if not event and dimension is not None and dimension > 1:
         refuse_columns(name, dimension, library.repeated.format(dimension))
-    return _own_model(model, library) or differentiated(model, event[0] if event else 1, library)
+    return _own_model(model) or differentiated(model, event[0] if event else 1, library)
 
 
 def differentiated(model: Any, dimension: int, library: Conventions) -> ForeignDensity:
     """A distribution of rows or numbers by automatic differentiation."""
     location, covariance = _place(model, dimension)
     return ForeignDensity(
-        function=partial(library.log_prob, model, not model.event_shape and not model.batch_shape),
+        function=partial(library.log_prob, model),
         backend=library.backend,
         dimension=dimension,
         support=_support(model, dimension),
         sample=partial(library.sample, model),
-        name=type(model).__name__,
         location=location,
         covariance=covariance,
         to_base=_base(model, library),
@@ -117,41 +115,44 @@ def _support(model: Any, dimension: int) -> Support | None:
         return None
     while "base_constraint" in vars(inner):  # of independent columns, and of mixtures
         inner = inner.base_constraint
-    if type(inner).__name__.strip("_") not in _BOXES:
+    if not _BOXES.fullmatch(type(inner).__name__):
         refuse_set(type(model).__name__, f"the set {inner}")
     bounds = (vars(inner).get(name, end) for name, end in (("lower_bound", -np.inf), ("upper_bound", np.inf)))
     low, high = (np.broadcast_to(to_host(bound), dimension).tolist() for bound in bounds)
     return Support(tuple(zip(low, high, strict=True)))
 
 
-def _own_model(model: Any, library: Conventions) -> Any:
-    """The Gaussian, Student t or mixture of Gaussians that a distribution is; ``None`` for others."""
-    names, core = class_names(model), _without_independence(model)
-    if "Normal" in class_names(core):
+def _own_model(model: Any) -> Any:
+    """The Gaussian, Student t or mixture of Gaussians that a distribution is; ``None`` for others, and for classes
+    below these, whose density may be another one."""
+    kind, core = type(model).__name__, _without_independence(model)
+    if type(core).__name__ == "Normal":
         return Gaussian(_vector(core.loc, core), sd=_vector(core.scale, core))
-    if names & {"MultivariateNormal", "LowRankMultivariateNormal"}:
+    if kind in ("MultivariateNormal", "LowRankMultivariateNormal"):
         mean = to_host(model.loc).reshape(-1)
         return Gaussian(mean, to_host(model.covariance_matrix).reshape(len(mean), len(mean)))
-    if names & {"StudentT", "Cauchy"}:
-        df = to_host(model.df).item() if "StudentT" in names else 1.0
+    if kind in ("StudentT", "Cauchy"):
+        df = to_host(model.df).item() if kind == "StudentT" else 1.0
         return StudentT(df, to_host(model.loc).item(), to_host(model.scale).item())
-    return _mixture(model, to_host(library.weights(model)).reshape(-1)) if "MixtureSameFamily" in names else None
+    return _mixture(model) if kind == "MixtureSameFamily" else None
 
 
 def _without_independence(model: Any) -> Any:
-    return model.base_dist if "Independent" in class_names(model) else model
+    return model.base_dist if type(model).__name__ == "Independent" else model
 
 
 def _vector(value: Any, core: Any) -> Floats:
     return np.broadcast_to(to_host(value), tuple(core.batch_shape)).reshape(-1)
 
 
-def _mixture(model: Any, weights: Floats) -> GaussianMixture | None:
+def _mixture(model: Any) -> GaussianMixture | None:
+    chosen = model.mixing_distribution if "mixing_distribution" in dir(model) else model.mixture_distribution
+    weights = to_host(chosen.probs).reshape(-1)
     core, k = _without_independence(model.component_distribution), len(weights)
-    if "MultivariateNormal" in class_names(core):
+    if type(core).__name__ == "MultivariateNormal":
         covs = np.broadcast_to(to_host(core.covariance_matrix), (k, *core.covariance_matrix.shape[-2:]))
         means = np.broadcast_to(to_host(core.loc), covs.shape[:2])
-    elif "Normal" in class_names(core):
+    elif type(core).__name__ == "Normal":
         means, deviations = (_vector(part, core).reshape(k, -1) for part in (core.loc, core.scale))
         covs = np.stack([np.diag(row**2) for row in deviations])
     else:
@@ -175,7 +176,7 @@ def _to_base(model: Any, library: Conventions, x: Floats) -> Floats:
         for transform in reversed(model.transforms):
             z = transform.inv(z)
         model = model.base_dist
-    if (own := _own_model(model, library)) is not None:
+    if (own := _own_model(model)) is not None:
         return np.asarray(own.to_base(to_host(z)))
     below = to_host(_without_independence(model).cdf(z)).reshape(x.shape)
     return normal_of(below, 1.0 - below)
@@ -208,12 +209,4 @@ def refuse_columns(name: str, columns: int, example: str) -> NoReturn:
         f"`model` is {name}, a distribution of one number, and `samples` has {columns} columns. If the columns are "
         f"independent and each has this distribution, say so: `{example}`; otherwise test one column, or bring a joint "
         "distribution."
-    )
-
-
-def refuse_batch(name: str, batch: tuple[int, ...], remedy: str) -> NoReturn:
-    """Refuse a batch of distributions: it can be one of independent columns, or several alternatives."""
-    raise ValueError(
-        f"`model` is a batch of {'×'.join(map(str, batch))} distributions {name}. If its entries are independent "
-        f"columns of one distribution, say so: `{remedy}`; if they are several distributions, pass one of them."
     )

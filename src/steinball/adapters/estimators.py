@@ -21,6 +21,7 @@ from steinball.models.knowledge import Knowledge
 from steinball.models.mixture import GaussianMixture
 from steinball.models.registry import Adapter, Fit, class_names, read_model
 from steinball.predictive.law import ClassProbabilities, Distribution, Law, Prediction
+from steinball.tilts.scatter import median_and_scales
 
 
 def _symmetric(cov: Any) -> Floats:
@@ -107,11 +108,14 @@ def _inputs(estimator: Any, features: Any) -> Any:
     """The columns that an estimator predicts from, out of the features."""
     if features is None:
         raise TypeError("`features` must hold what the estimator in `predictive` predicts from, got None.")
-    if "feature_names_in_" in dir(estimator) and frame_columns(features) is not None:
-        return features[list(estimator.feature_names_in_)]
     if isinstance(features, Mapping):
         return np.column_stack([np.asarray(column) for column in features.values()])
-    return features if frame_columns(features) is not None else as_numbers(features, "features")
+    if frame_columns(features) is None:
+        return as_numbers(features, "features")
+    if "feature_names_in_" not in dir(estimator):
+        return features
+    names = list(estimator.feature_names_in_)
+    return features.select(names) if "select" in dir(features) else features[names]  # pandas has no `select`
 
 
 def _predicted(estimator: Any, x: Any, y: Any, robust: bool) -> Law:
@@ -135,7 +139,7 @@ def _has_std(estimator: Any) -> bool:
 def _residual_sd(residuals: Floats, estimator: Any, robust: bool) -> float:
     """From the median of absolute residuals for a robust fit; otherwise without as many rows as there are slopes."""
     if robust:
-        return float(1.4826 * np.median(np.abs(residuals - np.median(residuals))))
+        return float(median_and_scales(residuals[:, None], squared=False)[1][0])
     slopes = 1 + (np.size(estimator.coef_) if "coef_" in dir(estimator) else 0)
     return float(np.sqrt(np.sum(residuals**2) / max(1, residuals.size - slopes)))
 

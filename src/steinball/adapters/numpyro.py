@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
 import jax
@@ -23,8 +22,8 @@ from steinball.predictive.law import DRAWS, Draws, Prediction
 _ROWS = 256
 
 
-def _log_prob(target: Any, flat: bool, x: Any) -> Any:
-    return target.log_prob(x[:, 0] if flat else x)
+def _log_prob(target: Any, x: Any) -> Any:
+    return target.log_prob(x if target.event_shape or target.batch_shape else x[:, 0])
 
 
 def _sample(target: Any, n: int, rng: Any = None) -> Floats:
@@ -37,7 +36,6 @@ NUMPYRO = Conventions(
     log_prob=_log_prob,
     sample=_sample,
     array=jax.numpy.asarray,
-    weights=attrgetter("mixing_distribution.probs"),
     as_columns="model.to_event(1)",
     repeated="model.expand([{}]).to_event(1)",
 )

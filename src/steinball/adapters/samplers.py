@@ -43,8 +43,8 @@ class Reading:
 
     def chains_first(self, array: Array) -> Array:
         """An array whose first two axes are chain and draw in the stated order, as (chain, draw, ...)."""
-        axes = tuple(range(array.ndim))
-        return namespace(array).permute_dims(array, (1, 0, *axes[2:])) if self.chain_axis == 1 else array
+        turned = self.chain_axis == 1 and array.ndim > 1
+        return namespace(array).permute_dims(array, (1, 0, *range(2, array.ndim))) if turned else array
 
     def refuse_axes(self, what: str) -> None:
         """Refuse words about chains for draws that say themselves what their chains are."""
@@ -75,44 +75,42 @@ def column_name(name: str, index: tuple[int, ...]) -> str:
 
 @dataclass(frozen=True)
 class Layout:
-    """Which columns belong to which parameter: names in order, and the shape of one draw of each.
+    """Which columns belong to which parameter: the shape of one draw of each, in the order of the columns.
 
     Examples
     --------
-    >>> layout = Layout(("mu", "theta"), ((), (2,)))
+    >>> layout = Layout({"mu": (), "theta": (2,)})
     >>> layout.parameters
     ('mu', 'theta[0]', 'theta[1]')
     >>> layout.unpack(np.array([[1.0, 2.0, 3.0]]))["theta"]
     array([[2., 3.]])
     """
 
-    names: tuple[str, ...]
-    shapes: tuple[tuple[int, ...], ...]
+    shapes: Mapping[str, tuple[int, ...]]
 
     @classmethod
     def of(cls, values: Mapping[str, Floats], leading: int) -> Layout:
         """The layout of draws with so many leading axes."""
-        return cls(tuple(values), tuple(value.shape[leading:] for value in values.values()))
+        return cls({name: value.shape[leading:] for name, value in values.items()})
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """One name for every column."""
-        pairs = zip(self.names, self.shapes, strict=True)
-        return tuple(column_name(name, index) for name, shape in pairs for index in np.ndindex(shape))
+        return tuple(column_name(name, index) for name, shape in self.shapes.items() for index in np.ndindex(shape))
 
     def pack(self, values: Mapping[str, Floats]) -> Floats:
         """Values (..., *shape) of every parameter to columns (..., d)."""
         parts = []
-        for name, shape in zip(self.names, self.shapes, strict=True):
+        for name, shape in self.shapes.items():
             value = np.asarray(values[name], dtype=np.float64)
             parts.append(value.reshape((*value.shape[: value.ndim - len(shape)], math.prod(shape))))
         return np.concatenate(parts, axis=-1)
 
     def unpack(self, rows: Floats) -> dict[str, Floats]:
         """Columns (..., d) to the values (..., *shape) of every parameter."""
-        ends = np.cumsum([math.prod(shape) for shape in self.shapes])
-        named = zip(self.names, self.shapes, np.split(rows, ends[:-1], axis=-1), strict=True)
-        return {name: part.reshape((*rows.shape[:-1], *shape)) for name, shape, part in named}
+        ends = np.cumsum([math.prod(shape) for shape in self.shapes.values()])
+        parts = zip(self.shapes.items(), np.split(rows, ends[:-1], axis=-1), strict=True)
+        return {name: part.reshape((*rows.shape[:-1], *shape)) for (name, shape), part in parts}
 
 
 class Posterior(ABC):
@@ -300,12 +298,12 @@ class PyMCPosterior(Posterior):
         self._transform = _transform(model, variables)
         self._gradient = model.compile_dlogp()
         self.names = tuple(str(variable.name) for variable in variables)
-        self.parameters = Layout(self.names, self._point.shapes).parameters
+        self.parameters = Layout(dict(zip(self.names, self._point.shapes.values(), strict=True))).parameters
 
     def free_rows(self, rows: Mapping[str, Floats]) -> Floats:
         """Rows by the transforms of the model, draw by draw."""
         free = (self._transform(*draw) for draw in zip(*rows.values(), strict=True))
-        return np.array([self._point.pack(dict(zip(self._point.names, values, strict=True))) for values in free])
+        return np.array([self._point.pack(dict(zip(self._point.shapes, values, strict=True))) for values in free])
 
     def score(self, x: Floats, /) -> Floats:
         """∇log p by the compiled gradient, row by row."""

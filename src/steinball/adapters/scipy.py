@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from steinball.adapters.density import refuse_set
-from steinball.adapters.scipy_distribution import SCORES, ends_of, line_model, read_frozen, read_new, shapes_of
+from steinball.adapters.scipy_distribution import SCORES, ends_of, line_model, name_of, read_frozen, read_new, shapes_of
 from steinball.arrays import Floats
 from steinball.models.autodiff import difference_jacobian
 from steinball.models.base import Model, refuse_discrete
@@ -43,23 +43,23 @@ class SciPy(Adapter):
 
     def model(self, thing: Any, dimension: int | None) -> Any:
         """The model of an object of ``scipy.stats``; ``None`` for what is no distribution."""
-        kind = type(thing).__name__
+        kind, kinds = type(thing).__name__, class_names(thing)
         if kind in _MULTIVARIATE:
             return _MULTIVARIATE[kind](thing)
         _refuse_families(thing)
-        if kind == "rv_continuous_frozen":
+        if "rv_continuous_frozen" in kinds:
             return _frozen_model(thing, dimension)
         if kind.endswith(("_frozen", "_gen")):
             refuse_set(kind.removesuffix("_frozen").removesuffix("_gen"), _SETS)
-        if "DiscreteDistribution" in class_names(thing):
+        if "DiscreteDistribution" in kinds:
             refuse_discrete(kind)
-        is_new = class_names(thing) & {"UnivariateDistribution", "_ProbabilityDistribution"}
+        is_new = kinds & {"UnivariateDistribution", "_ProbabilityDistribution"}
         return line_model(read_new(thing), dimension) if is_new else None
 
     def family(self, thing: Any, dimension: int, known: Mapping[str, float]) -> Family | None:
         """The family of a continuous distribution whose parameters are not frozen; our own of Student's t, in which
         the normal distribution is a member."""
-        if type(thing).__name__ == "rv_continuous_frozen":
+        if "rv_continuous_frozen" in class_names(thing):
             raise TypeError(
                 f"`family` is a frozen distribution, whose parameters are known: test it by `sb.ksd_test`; or pass the "
                 f"family `scipy.stats.{thing.dist.name}` itself."
@@ -68,7 +68,7 @@ class SciPy(Adapter):
             return None
         if dimension != 1:
             raise ValueError(f"`family={thing.name}` is on the line, but `x` has {dimension} columns. Use one column.")
-        return StudentFamily() if thing.name == "t" and not known else SciPyFamily(thing, known)
+        return StudentFamily() if name_of(thing) == "t" and not known else SciPyFamily(thing, known)
 
 
 def _frozen_model(thing: Any, dimension: int | None) -> Any:
@@ -86,8 +86,9 @@ def _last_models(thing: Any, args: Any, kwds: Any, dimension: int | None) -> Any
 
 def _refuse_families(model: Any) -> None:
     """Refuse families without parameters, histograms, and discrete distributions."""
-    if isinstance(model, stats.rv_discrete) or type(model).__name__ == "rv_discrete_frozen":
-        refuse_discrete(model.name if isinstance(model, stats.rv_discrete) else model.dist.name)
+    family = model.dist if type(model).__name__ == "rv_discrete_frozen" else model
+    if isinstance(family, stats.rv_discrete):
+        refuse_discrete(family.name)
     if isinstance(model, stats.rv_histogram):
         raise TypeError(
             "`model` is a histogram, whose density jumps between its bins and has no score ∇log p. Smooth it: "
@@ -131,7 +132,7 @@ class SciPyFamily(Family):
     """
 
     def __init__(self, distribution: Any, known: Mapping[str, float]) -> None:
-        self.distribution, self.label, self._known = distribution, str(distribution.name), dict(known)
+        self.distribution, self.label, self._known = distribution, name_of(distribution), dict(known)
         self._shapes = shapes_of(distribution)
         self._all = (*self._shapes, "loc", "scale")
         for wrong in (name for name in known if name not in self._all):
@@ -177,18 +178,13 @@ class SciPyFamily(Family):
             raise ValueError(f"{outside.sum()} values of `x` lie outside the support {self.support} of {self.label}.")
         if "scale" in self.names and not x.std() > 0.0:
             raise ValueError(f"`x` must not be constant to fit {self.label}.")
-        by, unit = self._place(x)  # SciPy's search depends on the unit of the data
-        standard = {"loc": lambda value: (value - by) / unit, "scale": lambda value: value / unit}
-        fixed = {f"f{name}": standard[name](v) if name in standard else v for name, v in self._known.items()}
+        # SciPy's search depends on the unit of the data: it is made in units in which a known place is 0, a scale 1.
+        by = self._known.get("loc", float(np.median(x)))
+        unit = self._known.get("scale", float(np.median(np.abs(x - by))) or float(x.std()) or 1.0)
+        fixed = {f"f{name}": {"loc": 0.0, "scale": 1.0}.get(name, value) for name, value in self._known.items()}
         found = dict(zip(self._all, self.distribution.fit((x[:, 0] - by) / unit, **fixed), strict=True))
         found |= {"loc": by + unit * found["loc"], "scale": unit * found["scale"]}
         return np.array([found[name] for name in self.names])
-
-    def _place(self, x: Floats) -> tuple[float, float]:
-        """What is taken off the data before they are fitted, and what they are then divided by."""
-        by = self._known["loc"] if "loc" in self._known else float(np.median(x))
-        spread = float(np.median(np.abs(x - by))) or float(x.std()) or 1.0
-        return by, self._known.get("scale", spread)
 
     def start(self, x: Floats) -> Floats:
         """The fit to the bulk: between the quantiles of 5 and 95 %."""
@@ -207,8 +203,8 @@ class SciPyFamily(Family):
         whole = self._whole(params)
         scores, apart = self.score(params, x)[:, 0], x[:, 0] - whole["loc"]
         by_place = [-scores, -(1.0 + apart * scores) / whole["scale"]]
-        columns = dict(zip(self._all, [*self._shape_scores(whole, x).T, *by_place], strict=True))
-        return np.stack([columns[name] for name in self.names], axis=1) if self.names else np.empty((len(x), 0))
+        columns = np.column_stack([self._shape_scores(whole, x), *by_place])
+        return np.compress([name in self.names for name in self._all], columns, axis=1)
 
     def _shape_scores(self, whole: Mapping[str, float], x: Floats) -> Floats:
         """∂ log p / ∂ of every shape, shape (n, k)."""

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import erfcx
+from scipy.special import erfcx, ndtri
 
 from steinball.adapters.density import refuse_angle, refuse_columns
 from steinball.arrays import Array, Floats, like, to_host
@@ -18,22 +18,15 @@ from steinball.models.gaussian import Gaussian, as_points
 from steinball.models.student_t import StudentT
 from steinball.models.support import Support
 
-Number = float | Floats
-
 
 class ClosedScore(NamedTuple):
     """The score at z with the shape parameters of SciPy, and r with |s| = O(1 + |z|^r), and O(1/distance) at an edge.
 
-    ``growth`` is NaN where no such r exists.
+    ``growth`` is a number or a function of the shape parameters, and NaN where no such r exists.
     """
 
     score: Callable[..., Any]
     growth: Callable[..., Any] | float
-
-    def rate(self, *shapes: Number) -> float | None:
-        """The growth for these shape parameters: the largest of the columns, where every column has one."""
-        largest = float(np.max(self.growth(*shapes) if callable(self.growth) else self.growth))
-        return None if np.isnan(largest) else largest
 
 
 def _mills(z: Floats) -> Floats:
@@ -74,7 +67,11 @@ _SCORES = {
 
 SCORES = {name: score for names, score in _SCORES.items() for name in names.split()}
 
-_QUARTILES, _NORMAL_QUARTILES = (0.25, 0.75), 1.3489795003921634
+
+def name_of(family: Any) -> str:
+    """The name of a family of SciPy; of one of the user's own with its module, for the same name may mean another."""
+    module = type(family).__module__
+    return str(family.name if module.startswith("scipy.") else f"{module}.{family.name}")
 
 
 def shapes_of(distribution: Any) -> list[str]:
@@ -159,15 +156,19 @@ class ScipyDistribution:
     @cached_property
     def covariance(self) -> Floats:
         """The squared spreads on the diagonal, shape (d, d)."""
-        low, high = (self._columns(self.quantile(p)) for p in _QUARTILES)
-        return np.diag(((high - low) / _NORMAL_QUARTILES) ** 2)
+        low, high = (self._columns(self.quantile(p)) for p in (0.25, 0.75))
+        return np.diag(((high - low) / (2.0 * ndtri(0.75))) ** 2)
 
     @property
     def growth(self) -> float | None:
-        """r with |s(x)| = O(1 + |x|^r); between two ends nothing grows toward infinity."""
-        rate = SCORES[self.name].rate(*list(self.parameters.values())[:-2]) if self.verified else None
-        finite = np.isfinite(self.support.along(self.dimension)).all()
-        return min(rate, 0.0) if rate is not None and finite else rate
+        """r with |s(x)| = O(1 + |x|^r), of the columns the largest; between two ends nothing grows toward infinity."""
+        if not self.verified:
+            return None
+        *shapes, _, _ = self.parameters.values()
+        growth = SCORES[self.name].growth
+        largest = float(np.max(growth(*shapes) if callable(growth) else growth))
+        bounded = np.isfinite(self.support.along(self.dimension)).all()
+        return None if np.isnan(largest) else largest * (not bounded)
 
     def score(self, x: Array) -> Array:
         """∇ log p at each row of ``x``, shape (n, d)."""
@@ -206,7 +207,7 @@ def read_frozen(distribution: Any) -> ScipyDistribution:
     known = dict(zip((*shapes_of(dist), "loc", "scale"), values, strict=True))
     defaults = {"loc": 0.0, "scale": 1.0}
     given = [f"{key}={_short(value)}" for key, value in known.items() if not np.all(value == defaults.get(key))]
-    name, text, ends = str(dist.name), f"{dist.name}({', '.join(given)})", ends_of(dist, known)
+    name, text, ends = name_of(dist), f"{dist.name}({', '.join(given)})", ends_of(dist, known)
     ask = distribution.rvs, distribution.ppf, distribution.sf
     return ScipyDistribution(distribution, name, text, known, ends, *ask, name in SCORES)
 
@@ -220,14 +221,12 @@ def read_new(distribution: Any) -> ScipyDistribution:
     name = str(distribution).partition("(")[0] or type(distribution).__name__
     own = vars(distribution).get("_parameters", {})
     known = {key: np.asarray(value, dtype=np.float64) for key, value in own.items()}
-    ask = partial(_draw_new, distribution, known), distribution.icdf, distribution.ccdf
+    ask = partial(_draw_new, distribution), distribution.icdf, distribution.ccdf
     return ScipyDistribution(distribution, name, text, known, distribution.support(), *ask)
 
 
-def _draw_new(distribution: Any, known: Mapping[str, Floats], shape: tuple[int, int], rng: Any) -> Floats:
-    size = np.broadcast_shapes(*(value.shape for value in known.values()))
-    wanted = shape[0] if size == (shape[1],) else shape
-    return np.asarray(distribution.sample(shape=wanted, rng=rng)).reshape(shape)
+def _draw_new(distribution: Any, shape: tuple[int, int], rng: Any) -> Floats:
+    return np.asarray(distribution.sample(shape=shape[0], rng=rng)).reshape(shape)  # vectors bring their own axis
 
 
 def line_model(found: ScipyDistribution, dimension: int | None) -> Any:

@@ -71,7 +71,7 @@ class Table:
                 f"A random {count(part['rows'])} of the {count(part['of'])} rows were tested "
                 f"(--max-rows {part['rows']} --seed {part['seed']})."
             )
-        return wrap(" ".join(told)) if told else ""
+        return wrap(" ".join(told), indent=2) if told else ""
 
     def to_dict(self) -> dict[str, Any]:
         """How many rows were left out, and how many were drawn, for JSON; empty where all rows were tested."""

@@ -134,8 +134,7 @@ def contaminate(x: Any, share: float, contamination: Any, rng: Any = None, *, co
     n, d = clean.shape
     exact = arrays.check_choice(count, "count", ("exact", "binomial")) == "exact"
     m = whole_part(n * share) if exact else int(generator.binomial(n, share))
-    drawn = _draw(contamination, m, d, generator)
-    clean[generator.choice(n, size=m, replace=False)] = drawn
+    clean[generator.choice(n, size=m, replace=False)] = _draw(contamination, m, d, generator)  # drawn before chosen
     return arrays.like(clean, samples)
 
 
