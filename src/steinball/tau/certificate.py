@@ -15,7 +15,7 @@ from steinball.kernels.base import Kernel
 from steinball.models.gaussian import MANY
 from steinball.models.knowledge import Knowledge, RadialScore, ScoreGrowth, unit_root
 from steinball.stein import SteinKernel
-from steinball.tau.search import optimized
+from steinball.tau.search import largest_known
 from steinball.tilts import PolynomialTilt, Tilt
 
 if TYPE_CHECKING:
@@ -155,9 +155,9 @@ def largest_shell(majorant: Majorant, gap: float = 1e-5, start: float = 0.0) -> 
         open_ = bound > best * (1.0 + gap)
         closed = max(closed, float(bound[~open_].max(initial=0.0)))
         if not open_.any() or not math.isfinite(best):
-            return max(closed, float(bound.max()) if open_.any() else 0.0)
+            return max(closed, float(bound[open_].max(initial=0.0)))
         low, high = low[open_], high[open_]
-        middle = np.where(np.isfinite(high), (low + np.where(np.isfinite(high), high, 0.0)) / 2.0, 2.0 * low + 1.0)
+        middle = np.where(np.isfinite(high), (low + high) / 2.0, 2.0 * low + 1.0)
         low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
     return max(closed, float(majorant.bound_between(low, high).max()))
 
@@ -392,11 +392,8 @@ def _check_growth(majorant: Majorant, problem: Problem) -> None:
 
 def _by_boxes(majorant: Majorant, problem: Problem, bound: float, boxes: int) -> float:
     """Boxes, unless shells are close to a value that is attained already; with NumPy, whatever the samples are."""
+    attained = largest_known(problem, bound / _CLOSE_ENOUGH)
+    if bound <= _CLOSE_ENOUGH * attained:
+        return bound
     host = problem.take(np.arange(len(problem)), host=True)
-    attained = float(host.diagonal.max())
-    if bound <= _CLOSE_ENOUGH * attained:
-        return bound
-    attained = max(attained, optimized(host))
-    if bound <= _CLOSE_ENOUGH * attained:
-        return bound
     return largest_box(majorant, host.model, host.diagonal_at, attained, boxes)
