@@ -114,10 +114,6 @@ class Majorant:
         pull = np.min([self._by_radius(low, high), *(self._by(g, low, high) for g in self.growths)], axis=0)
         return np.asarray(setting.value * (pull + slope) ** 2 + setting.curvature * _largest(0, 2.0 * b, low, high))
 
-    def most(self, distance: Floats) -> Floats:
-        """The bound on |s| at given ρ."""
-        return np.asarray(np.min([growth.at(distance) for growth in self.growths], axis=0))
-
     def _by(self, growth: ScoreGrowth, low: Floats, high: Floats) -> Floats:
         """w|s| from A² + 2Kρ + B²ρ², each term times w² at its largest."""
         factors = enumerate((growth.offset**2, 2.0 * growth.middle, growth.slope**2))
@@ -379,7 +375,8 @@ def _by_shells(majorant: Majorant, gap: float = 1e-5) -> float:
 def _check_growth(majorant: Majorant, problem: Problem) -> None:
     """A model's own bound is believed only where it holds at the samples."""
     x, scores = problem.host_samples, to_host(problem.scores)
-    size, most = np.linalg.norm(scores, axis=1), majorant.most(majorant.setting.distance(x))
+    size, distance = np.linalg.norm(scores, axis=1), majorant.setting.distance(x)
+    most = np.min([growth.at(distance) for growth in majorant.growths], axis=0)
     slack = 1e-6 if dtype_name(problem.samples) == "float64" else 1e-3
     wrong = size > most * (1.0 + slack) + slack * np.finfo(np.float32).tiny
     if wrong.any():
