@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Array, OutOfRangeError, as_second_samples, namespace, to_host
+from steinball.arrays import Array, OutOfRangeError, as_second_samples, like, namespace, to_host
 from steinball.gram.base import check_estimator
 from steinball.gram.request import Request
 from steinball.gram.whole import DenseGram
@@ -65,7 +65,7 @@ def targeted_ksd(x: Any, y: Any, model: Any, *, kernel: Kernel | None = None, ti
     """
     subject = Rows.of(x, model)
     first = Problem.of(subject, kernel, tilt)
-    second = first.at(subject.computed_like(as_second_samples(y, subject.template)))
+    second = first.at(like(as_second_samples(y, subject.template), subject.samples))
     pairs = [(first, first, 1.0), (second, second, 1.0), (first, second, -2.0)]
     with np.errstate(over="ignore", invalid="ignore"):
         means = [sign * _mean(first.stein(a.samples, a.scores, b.samples, b.scores)) for a, b, sign in pairs]

@@ -11,19 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import (
-    Array,
-    Floats,
-    as_samples,
-    as_second_samples,
-    check_kind,
-    computed,
-    is_small_jax,
-    like,
-    namespace,
-    private_copy,
-    to_host,
-)
+from steinball import arrays
+from steinball.arrays import Array, Floats, check_kind, like, namespace, to_host
 from steinball.jumps.modes import as_jumps
 from steinball.kernels.base import Kernel, median_of_checked, standard_distance
 from steinball.kernels.radial import InverseMultiquadric
@@ -108,7 +97,7 @@ class Rows:
         ``base`` says that nothing else was asked for in the coordinates of the data, so that a model that is better
         tested in base space may be; ``standardize`` that others are tested in standardized coordinates.
         """
-        given = computed(as_samples(x))
+        given = arrays.computed(arrays.as_samples(x))
         if given.shape[1] > MOST_COLUMNS:
             raise ValueError(
                 f"`samples` has {given.shape[1]:,} columns, and at most {MOST_COLUMNS:,} are tested. Rows are "
@@ -116,14 +105,14 @@ class Rows:
             )
         model = as_tested(model, given, base)
         samples = given
-        if is_small_jax(given):
+        if arrays.is_small_jax(given):
             samples, model = to_host(given), _in_numpy(model, given)
         found = cls(samples, model, given, predictable=predictable).within(outside)
         moves = None if jumps is None else as_jumps(jumps, model, found.samples)
         if moves is not None:
             below = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1))
-            moved = moves.move(private_copy(found.samples), model, below)
-            checked = as_second_samples(moved, found.samples, "jumps.move(samples, model, seed)")
+            moved = moves.move(arrays.private_copy(found.samples), model, below)
+            checked = arrays.as_second_samples(moved, found.samples, "jumps.move(samples, model, seed)")
             found = dataclasses.replace(found, samples=checked)
         return found.standardized() if standardize else found
 
@@ -176,14 +165,6 @@ class Rows:
     def template(self) -> Array:
         """An array of the library that the user passed."""
         return self.samples if self.given is None else self.given
-
-    def in_users_library(self, values: Array) -> Array:
-        """Computed values, (n,), in the library of the user's rows."""
-        return like(values, self.template) if is_small_jax(self.template) else values
-
-    def computed_like(self, other: Array) -> Array:
-        """Other samples of the user's library, in the library in which these are computed."""
-        return to_host(other) if is_small_jax(self.template) else other
 
     # In the user's coordinates.
 
@@ -320,7 +301,7 @@ class Rows:
                 f"this test must not choose its {name} from the data, and the model has no `sample` to "
                 f"choose it from. Give one: `{name}={example}`."
             )
-        return as_samples(like(found.draws[:_DRAWS], self.samples), "draws of the model")
+        return arrays.as_samples(like(found.draws[:_DRAWS], self.samples), "draws of the model")
 
 
 def in_no_coordinates(kernel: Any, tilt: Any, tau: Any = "auto") -> bool:

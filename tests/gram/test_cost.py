@@ -136,7 +136,7 @@ def test_the_speed_of_a_product_is_measured_once_and_plausible() -> None:
 def test_predicted_times_count_the_products() -> None:
     """At 3·10¹⁰ a second: half of the pairs, each with 8d + 2B operations, and what single numbers cost on top."""
     products = 2500**2 / 2 * (8 * 10 + 2 * 999) / 3e10
-    size = Size(2500, 10, 999)
+    size = Size(2500, 10, 999).measured
     blocked = size.blocked(256).seconds
     assert products < blocked < 2.0 * products
     assert size.blocked(256, 2).seconds < 0.6 * blocked

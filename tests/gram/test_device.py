@@ -14,7 +14,7 @@ from steinball.arrays import Array, to_host
 from steinball.gram import device
 from steinball.gram.base import linear_forms, mean_squares
 from steinball.gram.blocked import BlockedGram
-from steinball.gram.device import DeviceTiles, compilable, fill_up, uses_tf32
+from steinball.gram.device import DeviceTiles, compilable, fill_up
 from steinball.gram.request import Request
 from steinball.gram.weights import WeightStream, gather
 from steinball.gram.whole import DenseGram
@@ -160,20 +160,16 @@ def test_what_is_compiled_and_where_tf32_is_used() -> None:
     torch = pytest.importorskip("torch", reason="torch is an extra")
     on_host = torch.zeros((2, 1), dtype=torch.float32)
     assert not compilable(on_host), "on a CPU torch's compiler takes longer than it saves"
-    assert not uses_tf32(on_host)
     problem = pose(torch.asarray(samples()), lambda x: -x, sb.InverseMultiquadric(1.0))
     details = DeviceTiles(problem, Request([np.zeros((1, N), dtype=np.int8)]), TILE).details
     assert details == {"tile": TILE, "device": "cpu", "compiled": False, "draw_precision": "float64"}
 
 
 def test_tf32_never_touches_the_stein_kernel_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tile made of matrix products, because it is not compiled or has too many columns to be fused, would lose its
-    digits (a relative 4e-4 of D was seen): TF32 is for the draws of fused tiles alone."""
+    """A tile made of matrix products, because no one kernel makes it, would lose its digits (a relative 4e-4 of D was
+    seen): TF32 is for the draws of fused tiles alone."""
     torch = pytest.importorskip("torch", reason="torch is an extra")
     monkeypatch.setattr(device, "on_cuda", lambda samples: True)
-    wide, narrow = (torch.zeros((4, d), dtype=torch.float32) for d in (device.FUSED_DIMENSIONS + 1, 3))
-    assert uses_tf32(narrow)
-    assert not uses_tf32(wide)
     problem = pose(torch.asarray(samples(), dtype=torch.float32), lambda x: -x, sb.InverseMultiquadric(1.0))
     tiles = DeviceTiles(problem, Request([np.zeros((1, N), dtype=np.int8)]), TILE)
     tiles.compiled = False
@@ -212,10 +208,11 @@ def test_one_compilation_serves_every_tile_of_a_torch_gram_matrix_and_every_n(mo
 def test_products_with_directions_are_never_rounded_to_tf32(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch", reason="torch is an extra")
     monkeypatch.setattr(device, "on_cuda", lambda samples: True)
+    monkeypatch.setattr(device, "has_triton", lambda samples: True)
     problem = pose(torch.asarray(samples(), dtype=torch.float32), lambda x: -x, sb.InverseMultiquadric(1.0))
     for directions, precision in ((None, "TF32"), (np.ones((N, 1)), "float32")):
-        tiles = DeviceTiles(problem, Request(directions=directions), TILE)
-        tiles.compiled = True
+        tiles = DeviceTiles(problem, Request(directions=directions), device.LARGEST_BLOCK)
+        assert tiles.compiled
         assert tiles.details["draw_precision"] == precision
 
 
@@ -277,7 +274,7 @@ def test_one_kernel_makes_the_tiles_of_float32_on_cuda_where_draws_alone_are_ask
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(device, "on_cuda", lambda samples: True)
-    monkeypatch.setattr(device, "is_available", lambda samples: True)
+    monkeypatch.setattr(device, "has_triton", lambda samples: True)
     draws, tile = Request([np.zeros((1, N), dtype=np.int8)]), device.LARGEST_BLOCK
     for d in (3, device.FUSED_DIMENSIONS + 1):
         tiles = torch_tiles(draws, d=d, tile=tile, dtype="float32")
@@ -291,7 +288,7 @@ def test_one_kernel_makes_the_tiles_of_float32_on_cuda_where_draws_alone_are_ask
         torch_tiles(Request(directions=np.ones((N, 1))), tile=tile, dtype="float32"),
     )
     assert [tiles._source for tiles in others] == [None] * len(others)
-    monkeypatch.setattr(device, "is_available", lambda samples: False)
+    monkeypatch.setattr(device, "has_triton", lambda samples: False)
     wide = torch_tiles(draws, d=device.FUSED_DIMENSIONS + 1, tile=tile, dtype="float32")
     assert wide.details["draw_precision"] == "float32"
 

@@ -9,7 +9,7 @@ import steinball as sb
 from steinball.gram.blocked import BlockedGram
 from steinball.gram.lowrank import LowRankGram
 from steinball.gram.request import Request
-from steinball.gram.whole import DenseGram, IsolatedGram, with_isolated
+from steinball.gram.whole import DenseGram, IsolatedGram
 from steinball.problem import Problem, pose
 
 pytestmark = pytest.mark.exact
@@ -66,8 +66,3 @@ def test_bounds_of_low_rank_hold_the_exact_answers() -> None:
         assert bounds is not None
         assert np.all(bounds[0] <= value)
         assert np.all(value <= bounds[1])
-
-
-def test_without_isolated_points_nothing_is_wrapped() -> None:
-    gram = DenseGram(problem())
-    assert with_isolated(gram, N - 3, np.empty(0, dtype=np.intp), TAU) is gram

@@ -214,7 +214,7 @@ def _three() -> Any:
 def test_ascents_side_by_side_come_as_high_as_one_after_the_other() -> None:
     model = _three()
     problem = pose(model.sample(100, np.random.default_rng(0)), model, sb.InverseMultiquadric(2.0), "auto")
-    surface, starts = Surface.of(problem), problem.host_samples[:8]
+    surface, starts = Surface(problem), problem.host_samples[:8]
     one_by_one = np.array([surface.climb(start, method="L-BFGS-B") for start in starts])
     highest = float(problem.diagonal_at(one_by_one).max())
     assert highest > 1.001 * float(problem.diagonal_at(starts).max())

@@ -19,7 +19,7 @@ from steinball.arrays import Floats
 from steinball.calibration.base import Resampling, agreeing, draw_quantile, tie_tolerance
 from steinball.calibration.deviation import DeviationNull, FiniteSampleNull
 from steinball.gram.base import GramSummary
-from steinball.gram.cost import duration, replicates_cost
+from steinball.gram.cost import Size, duration
 from steinball.gram.device import is_accelerated
 from steinball.gram.request import Replicates, Request
 from steinball.gram.tiles import PrefixNorms
@@ -233,7 +233,7 @@ class MonteCarlo(Resampling):
     def for_rows(self, problem: Problem) -> MonteCarlo:
         """Itself, where that many samples of this size are sensible."""
         n, d = (int(size) for size in problem.samples.shape)
-        seconds = replicates_cost(n, d, self.n_resamples)
+        seconds = Size(n, d, 0).replicates(self.n_resamples)
         if seconds > _PATIENCE * (_ACCELERATED if is_accelerated(problem.samples) else 1.0):
             raise ValueError(
                 f"`{self!r}` would sum {self.n_resamples} times the pairs of n = {n:,} points, {duration(seconds)} on "

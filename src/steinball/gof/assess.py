@@ -19,7 +19,7 @@ from steinball.evidence.ksd import KSDEvidence, Reading
 from steinball.gram.base import Gram, GramSummary, check_estimator
 from steinball.gram.choose import DENSE_UP_TO, Settings, make_gram
 from steinball.gram.request import Request
-from steinball.gram.whole import with_isolated
+from steinball.gram.whole import IsolatedGram
 from steinball.kernels.base import Kernel
 from steinball.problem import Problem
 from steinball.radius.base import as_radius
@@ -156,7 +156,7 @@ def gram_of(
 ) -> Gram:
     """The engine for the pairs of one problem, points that the model excludes among them."""
     gram, rows = make_gram(problem, request, calibration.n_resamples, settings, decides), problem.rows
-    return with_isolated(gram, rows.n, rows.excluded, tau.value) if len(rows.excluded) else gram
+    return IsolatedGram(gram, rows.n, rows.excluded, tau.value) if len(rows.excluded) else gram
 
 
 def exact_engine(engine: str, n: int) -> str:

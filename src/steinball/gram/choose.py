@@ -11,17 +11,7 @@ import numpy as np
 from steinball.arrays import MOST_COUNTED, Array, MemoryLimitError, check_resamples, dtype_name
 from steinball.gram.base import Gram, GramSummary
 from steinball.gram.blocked import CPU_TILE, BlockedGram
-from steinball.gram.cost import (
-    SHARE_OF_FREE,
-    Cost,
-    CostPrediction,
-    Size,
-    as_bytes,
-    flops_per_second,
-    free_memory,
-    in_words,
-    replicates_cost,
-)
+from steinball.gram.cost import Cost, CostPrediction, Size, as_bytes, free_memory, in_words
 from steinball.gram.device import is_accelerated
 from steinball.gram.lowrank import LowRankGram
 from steinball.gram.request import Request
@@ -42,6 +32,7 @@ _SERIAL_BELOW = 3000  # starting threads takes longer than this few points
 _PATIENCE = 300.0  # seconds of one core that an exact pass may take when a low-rank one leaves the decision open
 _LEAST_RANK = 16
 _ALWAYS_THERE = 2**25
+_SHARE_OF_FREE = 0.5  # of the memory that is free, what is used unless a limit is given
 
 
 @dataclass(frozen=True)
@@ -65,7 +56,7 @@ class Settings:
         """Bytes that may be used; where so few are ``needed`` that every machine has them, nobody is asked."""
         if self.memory_limit is not None:
             return as_bytes(self.memory_limit)
-        return needed if needed <= _ALWAYS_THERE else int(SHARE_OF_FREE * free_memory(samples))
+        return needed if needed <= _ALWAYS_THERE else int(_SHARE_OF_FREE * free_memory(samples))
 
 
 def check_jobs(n_jobs: Any) -> None:
@@ -109,26 +100,27 @@ def predict_cost(
     jobs = available_jobs(n_jobs or -1)
     if replicates:
         return _predict_replicates(n, d, check_resamples(replicates, "replicates"), jobs)
-    size = Size(n, d, n_resamples)
+    size = Size(n, d, n_resamples).measured
     costs = size.dense(), size.blocked(_cpu_tile(n), jobs), size.lowrank(jobs)
-    return CostPrediction(n, d, n_resamples, choose_engine(size), tuple(filter(None, costs)))
+    return CostPrediction(n, d, n_resamples, choose_engine(n, d, n_resamples), tuple(filter(None, costs)))
 
 
-def choose_engine(size: Size) -> str:
+def choose_engine(n: int, d: int, n_resamples: int) -> str:
     """The engine that ``"auto"`` means: exact unless low rank is clearly faster on one core of a fixed speed.
 
     Neither this machine nor the number of workers has a say: the same data and seed give the same answer everywhere.
     """
-    if size.n <= DENSE_UP_TO:
+    if n <= DENSE_UP_TO:
         return "dense"
-    low_rank, exact = size.nominal.lowrank(), size.nominal.blocked(CPU_TILE)
+    size = Size(n, d, n_resamples)
+    low_rank, exact = size.lowrank(), size.blocked(CPU_TILE)
     return "lowrank" if low_rank is not None and 3.0 * low_rank.seconds + 1.0 < exact.seconds else "blocked"
 
 
 def _predict_replicates(n: int, d: int, replicates: int, jobs: int) -> CostPrediction:
     """Of exact engines alone: what low rank saves of one pass is nothing beside so many."""
-    size, memory = Size(n, d, 0), 8 * replicates * (n + 1)
-    seconds = replicates_cost(n, d, replicates, jobs, flops_per_second())
+    size, memory = Size(n, d, 0).measured, 8 * replicates * (n + 1)
+    seconds = size.replicates(replicates, jobs)
     both = size.dense(), size.blocked(_cpu_tile(n), jobs)
     costs = tuple(Cost(cost.engine, cost.memory + memory, cost.seconds + seconds) for cost in both)
     return CostPrediction(n, d, replicates, "dense" if n <= DENSE_UP_TO else "blocked", costs)
@@ -181,7 +173,7 @@ def _engine(
     exact = BlockedGram(problem, tile, n_jobs, settings.progress)
     if engine == "blocked":
         return exact
-    can_wait = memory["blocked"] <= limit and size.nominal.blocked(CPU_TILE).seconds <= _PATIENCE
+    can_wait = memory["blocked"] <= limit and size.blocked(CPU_TILE).seconds <= _PATIENCE
     fallback = exact if settings.engine == "auto" and can_wait else None
     fits = (limit - size.lowrank_memory(0, here(jobs))) // (size.n * size.itemsize)
     rank = max(1, min(size.n, fits, size.cheaper_rank))  # whose factor fits, and costs no more than the exact pass
@@ -190,7 +182,7 @@ def _engine(
 
 def _automatic(samples: Array, size: Size, memory: dict[str, int], limit: int) -> str:
     """The fastest engine that fits; the fastest of all where none does."""
-    fastest = choose_engine(size)
+    fastest = choose_engine(size.n, size.d, size.n_resamples)
     if size.n > DENSE_UP_TO and (not isinstance(samples, np.ndarray) or dtype_name(samples) != "float64"):
         fastest = "blocked"  # an accelerator is fastest at plain products; single precision is never certified
     fastest = fastest if fastest in memory else "blocked"

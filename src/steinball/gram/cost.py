@@ -18,9 +18,6 @@ from array_api_compat import is_cupy_array, is_torch_array
 from steinball.arrays import Array, MemoryLimitError
 from steinball.gram.weights import CHUNK
 
-SHARE_OF_FREE = 0.5
-"""Of the memory that is free, how much is used unless a limit is given."""
-
 _UNITS = {"": 1, "b": 1} | {f"{letter}b": 10 ** (3 * k) for k, letter in enumerate("kmgt", 1)}
 _UNITS |= {f"{letter}ib": 2 ** (10 * k) for k, letter in enumerate("kmgt", 1)}
 
@@ -121,7 +118,7 @@ PANEL = 64
 COLUMNS_AT_ONCE = 2**16
 """Points whose weights the low-rank engine has in floating point at once."""
 
-NOMINAL_RATE = 4e10  # floating-point operations a second by which an engine is chosen
+_NOMINAL_RATE = 4e10  # floating-point operations a second by which an engine is chosen
 _ELEMENT = 8e-9  # seconds for the elementwise work on one pair, on one core
 _WEIGHT = 6e-9  # seconds to draw one bootstrap weight
 _SAMPLE = 1e-4  # seconds of calls for one sample of the model
@@ -200,12 +197,12 @@ class Size:
     d: int
     n_resamples: int
     itemsize: int = 8
-    rate: float = 0.0
+    rate: float = _NOMINAL_RATE
 
     @property
-    def nominal(self) -> Size:
-        """The same on cores of a fixed speed: neither this machine nor its load has a say."""
-        return replace(self, rate=NOMINAL_RATE)
+    def measured(self) -> Size:
+        """The same on the cores of this machine; by default neither it nor its load has a say."""
+        return replace(self, rate=flops_per_second())
 
     @property
     def likely_rank(self) -> int | None:
@@ -220,7 +217,7 @@ class Size:
 
     def _seconds(self, products: float, element: float) -> float:
         """One pair: so many operations of matrix products, and the elementwise work."""
-        return products / (self.rate or flops_per_second()) + element * _ELEMENT
+        return products / self.rate + element * _ELEMENT
 
     def dense(self) -> Cost:
         """The dense engine."""
@@ -251,8 +248,8 @@ class Size:
         worker = 2 * CHUNK * n + max(drawing, projecting)
         return n * (rank + PANEL + 10 * self.d + 12) * self.itemsize + jobs * worker
 
-
-def replicates_cost(n: int, d: int, replicates: int, jobs: int = 1, rate: float = NOMINAL_RATE) -> float:
-    """Seconds for the pairs of so many samples of the model, drawn and scored one after the other."""
-    pairs = 0.5 * n * (n + 128.0) * replicates  # half of the tiles on the diagonal is thrown away
-    return (pairs * (8 * d / rate + _ELEMENT) + replicates * _SAMPLE) / jobs + n * d * replicates * _WEIGHT
+    def replicates(self, count: int, jobs: int = 1) -> float:
+        """Seconds for the pairs of so many samples of the model, drawn and scored one after the other."""
+        pairs = 0.5 * self.n * (self.n + 128.0) * count  # half of the tiles on the diagonal is thrown away
+        seconds = pairs * self._seconds(8 * self.d, 1) + count * _SAMPLE
+        return seconds / jobs + self.n * self.d * count * _WEIGHT

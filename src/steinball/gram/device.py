@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from steinball.problem import Problem
 
 
-def is_available(samples: Array) -> bool:
+def has_triton(samples: Array) -> bool:
     """Whether Triton is installed, and the GPU of ``samples`` (a torch tensor on CUDA) has matrix units for TF32."""
     import torch
 
@@ -132,24 +132,13 @@ def compilable(samples: Array) -> bool:
     return is_jax_array(samples) or on_cuda(samples)
 
 
-def fuses(samples: Array) -> bool:
-    """Whether a compiled tile is formed from differences, so that its only matrix products are those of the draws."""
-    return int(samples.shape[1]) <= FUSED_DIMENSIONS
-
-
-def uses_tf32(samples: Array) -> bool:
-    """Whether bootstrap products of compiled tiles run in TF32: single precision on CUDA, where they stand alone."""
-    return on_cuda(samples) and dtype_name(samples) == "float32" and fuses(samples)
-
-
 @contextmanager
 def draw_precision() -> Iterator[None]:
     """Within it, matrix products of float32 on CUDA may round their factors to TF32.
 
-    For compiled tiles that are fused (:func:`uses_tf32`), where the bootstrap products are the only matrix products.
+    For tiles that one kernel of Triton makes, where the bootstrap products are the only matrix products that are left.
     Bootstrap weights are small integers, exact in TF32, and rounding the tile changes a draw by about 10⁻⁴/n of itself.
-    Statistic and diagonal are elementwise sums. A tile that is itself made of matrix products would lose its digits,
-    and so would products with directions.
+    A tile that is itself made of matrix products would lose its digits, and so would products with directions.
     """
     import torch
 
@@ -163,9 +152,8 @@ def draw_precision() -> Iterator[None]:
 
 def compiled_step(stein: SteinKernel, samples: Array) -> Step:
     """:func:`steinball.gram.tiles.tile_sums` for this kernel, compiled once per kernel and shape."""
-    fused = fuses(samples)
-    dimension = int(samples.shape[1])
-    flat = _jax_step(stein, fused) if is_jax_array(samples) else _torch_step(stein, fused, dimension)
+    compiled = _jax_step if is_jax_array(samples) else _torch_step
+    flat = compiled(stein, int(samples.shape[1]))
     return lambda rows, columns: flat(_flatten(rows), _flatten(columns))
 
 
@@ -183,7 +171,9 @@ def _restore(z: Array, s: Array, t: Array | None, a: Array | None, sides: Any, *
     return Strip(points, weight, bootstrap, directions, tuple(places))
 
 
-def _flat_step(stein: SteinKernel, fused: bool) -> Callable[..., tuple[Array, Array, Array]]:
+def _flat_step(stein: SteinKernel, dimension: int) -> Callable[..., tuple[Array, Array, Array]]:
+    fused = dimension <= FUSED_DIMENSIONS
+
     def step(rows: tuple[Any, ...], columns: tuple[Any, ...]) -> tuple[Array, Array, Array]:
         return tile_sums(stein, _restore(*rows), _restore(*columns), fused)
 
@@ -191,10 +181,10 @@ def _flat_step(stein: SteinKernel, fused: bool) -> Callable[..., tuple[Array, Ar
 
 
 @cache
-def _jax_step(stein: SteinKernel, fused: bool) -> Callable[..., tuple[Array, Array, Array]]:
+def _jax_step(stein: SteinKernel, dimension: int) -> Callable[..., tuple[Array, Array, Array]]:
     import jax
 
-    compiled = jax.jit(_flat_step(stein, fused))
+    compiled = jax.jit(_flat_step(stein, dimension))
 
     def step(rows: tuple[Any, ...], columns: tuple[Any, ...]) -> tuple[Array, Array, Array]:
         with jax.default_matmul_precision("highest"):  # a GPU would round float32 to TF32 by default
@@ -204,10 +194,10 @@ def _jax_step(stein: SteinKernel, fused: bool) -> Callable[..., tuple[Array, Arr
 
 
 @cache
-def _torch_step(stein: SteinKernel, fused: bool, dimension: int) -> Callable[..., tuple[Array, Array, Array]]:
+def _torch_step(stein: SteinKernel, dimension: int) -> Callable[..., tuple[Array, Array, Array]]:
     import torch
 
-    plain = _flat_step(stein, fused)
+    plain = _flat_step(stein, dimension)
     # torch keeps at most eight compiled versions per code object; each kernel and dimension gets one of its own.
     plain.__code__ = plain.__code__.replace(co_name=f"tile_{dimension}")
     compiled = torch.compile(plain, dynamic=False)
@@ -253,12 +243,6 @@ class DeviceTiles:
         self.padding = -n % self.tile if self.compiled else 0
 
     @property
-    def rounds_draws(self) -> bool:
-        """Whether bootstrap products run in TF32, which products with directions would not survive."""
-        plain = self.compiled and self.request.directions is None and uses_tf32(self.problem.samples)
-        return plain or self._source is not None
-
-    @property
     def details(self) -> dict[str, Any]:
         """What the result says of this work."""
         samples = self.problem.samples
@@ -266,7 +250,7 @@ class DeviceTiles:
             "tile": self.tile,
             "device": str(array_api_compat.device(samples)),
             "compiled": self.compiled,
-            "draw_precision": "TF32" if self.rounds_draws else dtype_name(samples),
+            "draw_precision": "TF32" if self._source else dtype_name(samples),
         }
 
     def __iter__(self) -> Iterator[Sums]:
@@ -279,7 +263,7 @@ class DeviceTiles:
         def strip(k: int) -> Any:
             return cut(points[k], asked.part(slice(starts[k], starts[k] + len(points[k]))))
 
-        with draw_precision() if self.rounds_draws else nullcontext():
+        with draw_precision() if self._source else nullcontext():
             for k, start in enumerate(starts):
                 here = strip(k)
                 parts = [step(here, here), *(step(here, strip(j)) for j in range(k + 1, len(starts)))]
@@ -292,7 +276,7 @@ class DeviceTiles:
         samples, asked = self.problem.samples, self.request
         single = self.compiled and on_cuda(samples) and dtype_name(samples) == "float32"
         alone = asked.orders is None and asked.directions is None and self.tile % LARGEST_BLOCK == 0
-        return combine_source(self.stein.kernel) if single and alone and is_available(samples) else None
+        return combine_source(self.stein.kernel) if single and alone and has_triton(samples) else None
 
     def _steps(self, points: list[SteinPoints]) -> tuple[Callable[[SteinPoints, Asked], Any], Callable[..., Any]]:
         """How strips are cut, and what a tile of two of them is made by."""

@@ -23,10 +23,10 @@ except ImportError:
 DEPTH = 32
 """Columns of factors that a matrix unit takes at once."""
 
-# Rows and columns of a block, coordinates of one round, and warps: within a tenth of the fastest of those that were
-# tried on an H200, at d = 10 (35 of them) and at d = 256 (5).
-_BY_DIFFERENCES = {"ROWS": 32, "COLUMNS": 128, "UNROLL": 10, "num_warps": 4}
-_BY_PRODUCTS = {"ROWS": 128, "COLUMNS": 64, "UNROLL": 1, "num_warps": 8, "num_stages": 3}
+# Rows and columns of a block, and warps: within a tenth of the fastest of those that were tried on an H200, at d = 10
+# (35 of them, with ten coordinates in one round of the loop) and at d = 256 (5).
+_BY_DIFFERENCES = {"ROWS": 32, "COLUMNS": 128, "num_warps": 4}
+_BY_PRODUCTS = {"ROWS": 128, "COLUMNS": 64, "num_warps": 8, "num_stages": 3}
 
 
 @cache
@@ -44,10 +44,10 @@ def _jit(function: Any) -> Any:
 
 
 @_jit
-def _by_differences(left, right, i, j, m, zero, D: tl.constexpr, METRIC: tl.constexpr, UNROLL: tl.constexpr):  # type: ignore[no-untyped-def]
+def _by_differences(left, right, i, j, m, zero, D: tl.constexpr, METRIC: tl.constexpr):  # type: ignore[no-untyped-def]
     """r², s(x)ᵀs(y), (x − y)ᵀC(s(y) − s(x)) and |C(x − y)|² from rows of ``left`` and ``right``: z, s, and t, a."""
     r2, inner, cross, stretch = zero, zero, zero, zero
-    for k in tl.range(0, D, loop_unroll_factor=UNROLL):
+    for k in tl.range(0, D, loop_unroll_factor=10):
         apart = tl.load(left + k * m + i)[:, None] - tl.load(right + k * m + j)[None, :]
         s, s_there = tl.load(left + (D + k) * m + i)[:, None], tl.load(right + (D + k) * m + j)[None, :]
         r2 += apart * apart
@@ -81,16 +81,30 @@ def _product(left, right, i, j, width, one, zero, START: tl.constexpr, STOP: tl.
 
 @_jit
 def _tile_kernel(  # type: ignore[no-untyped-def]
-    left, right, weight, other, tile, across, down, m, twice_trace, one, combine: tl.constexpr, D: tl.constexpr,
-    METRIC: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr,
-    UNROLL: tl.constexpr,
-):  # fmt: skip
+    left,
+    right,
+    weight,
+    other,
+    tile,
+    across,
+    down,
+    m,
+    twice_trace,
+    one,
+    combine: tl.constexpr,
+    D: tl.constexpr,
+    METRIC: tl.constexpr,
+    WIDTH: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    DEPTH: tl.constexpr,
+):
     """One block of a tile (m, m), and the sums of the block over its columns and over its rows."""
     row, column = tl.program_id(1), tl.program_id(0)
     i, j = row * ROWS + tl.arange(0, ROWS), column * COLUMNS + tl.arange(0, COLUMNS)
     zero = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
     if WIDTH == 0:
-        r2, inner, cross, stretch = _by_differences(left, right, i, j, m, zero, D, METRIC, UNROLL)
+        r2, inner, cross, stretch = _by_differences(left, right, i, j, m, zero, D, METRIC)
         cross = 2.0 * cross - twice_trace
         stretch = stretch / tl.where(r2 > 0.0, r2, 1.0)
     else:

@@ -152,11 +152,6 @@ def _places(orders: NDArray[np.integer]) -> Index:
     return np.argsort(np.argsort(orders, axis=1), axis=1)
 
 
-def with_isolated(gram: Gram, n: int, isolated: Index, tau: float) -> Gram:
-    """``gram``, or where there are isolated points the whole of which it is a part."""
-    return IsolatedGram(gram, n, isolated, tau) if len(isolated) else gram
-
-
 CHUNK = 16
 """Samples that are drawn together. It fixes which random numbers a sample sees, so it is part of the results."""
 

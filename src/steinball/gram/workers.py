@@ -10,7 +10,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -187,5 +187,4 @@ def _controller() -> ThreadpoolController:
 
 def single_threaded_algebra() -> AbstractContextManager[Any]:
     """Linear algebra on the calling thread alone, while other threads do the same."""
-    controller = _controller()
-    return controller.limit(limits=1, user_api="blas") if controller.lib_controllers else nullcontext()
+    return _controller().limit(limits=1, user_api="blas")

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from steinball.arrays import Array, Floats, check_level
+from steinball.arrays import Array, Floats, check_level, like
 from steinball.evidence.base import CLOSE
 from steinball.evidence.bounds import Credibility, credibility
 from steinball.evidence.ksd import KSDEvidence
@@ -116,7 +116,7 @@ class GofResult(SupremumResult):
         found = summary.row_means / n
         if self.estimator == "u":
             found = (n * summary.row_means - summary.diagonal) / (n * (n - 1))
-        return self._evidence.problem.rows.in_users_library(found)
+        return like(found, self._evidence.problem.rows.template)
 
     @property
     def draws(self) -> np.ndarray[Any, np.dtype[np.float64]] | None:

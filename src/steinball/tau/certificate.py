@@ -15,7 +15,7 @@ from steinball.kernels.base import Kernel
 from steinball.models.gaussian import MANY
 from steinball.models.knowledge import Knowledge, RadialScore, ScoreGrowth, unit_root
 from steinball.stein import SteinKernel
-from steinball.tau.search import optimized
+from steinball.tau.search import largest_known
 from steinball.tilts import PolynomialTilt, Tilt
 
 if TYPE_CHECKING:
@@ -114,10 +114,6 @@ class Majorant:
         pull = np.min([self._by_radius(low, high), *(self._by(g, low, high) for g in self.growths)], axis=0)
         return np.asarray(setting.value * (pull + slope) ** 2 + setting.curvature * _largest(0, 2.0 * b, low, high))
 
-    def most(self, distance: Floats) -> Floats:
-        """The bound on |s| at given ρ."""
-        return np.asarray(np.min([growth.at(distance) for growth in self.growths], axis=0))
-
     def _by(self, growth: ScoreGrowth, low: Floats, high: Floats) -> Floats:
         """w|s| from A² + 2Kρ + B²ρ², each term times w² at its largest."""
         factors = enumerate((growth.offset**2, 2.0 * growth.middle, growth.slope**2))
@@ -155,9 +151,9 @@ def largest_shell(majorant: Majorant, gap: float = 1e-5, start: float = 0.0) -> 
         open_ = bound > best * (1.0 + gap)
         closed = max(closed, float(bound[~open_].max(initial=0.0)))
         if not open_.any() or not math.isfinite(best):
-            return max(closed, float(bound.max()) if open_.any() else 0.0)
+            return max(closed, float(bound[open_].max(initial=0.0)))
         low, high = low[open_], high[open_]
-        middle = np.where(np.isfinite(high), (low + np.where(np.isfinite(high), high, 0.0)) / 2.0, 2.0 * low + 1.0)
+        middle = np.where(np.isfinite(high), (low + high) / 2.0, 2.0 * low + 1.0)
         low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
     return max(closed, float(majorant.bound_between(low, high).max()))
 
@@ -379,7 +375,8 @@ def _by_shells(majorant: Majorant, gap: float = 1e-5) -> float:
 def _check_growth(majorant: Majorant, problem: Problem) -> None:
     """A model's own bound is believed only where it holds at the samples."""
     x, scores = problem.host_samples, to_host(problem.scores)
-    size, most = np.linalg.norm(scores, axis=1), majorant.most(majorant.setting.distance(x))
+    size, distance = np.linalg.norm(scores, axis=1), majorant.setting.distance(x)
+    most = np.min([growth.at(distance) for growth in majorant.growths], axis=0)
     slack = 1e-6 if dtype_name(problem.samples) == "float64" else 1e-3
     wrong = size > most * (1.0 + slack) + slack * np.finfo(np.float32).tiny
     if wrong.any():
@@ -392,11 +389,8 @@ def _check_growth(majorant: Majorant, problem: Problem) -> None:
 
 def _by_boxes(majorant: Majorant, problem: Problem, bound: float, boxes: int) -> float:
     """Boxes, unless shells are close to a value that is attained already; with NumPy, whatever the samples are."""
+    attained = largest_known(problem, bound / _CLOSE_ENOUGH)
+    if bound <= _CLOSE_ENOUGH * attained:
+        return bound
     host = problem.take(np.arange(len(problem)), host=True)
-    attained = float(host.diagonal.max())
-    if bound <= _CLOSE_ENOUGH * attained:
-        return bound
-    attained = max(attained, optimized(host))
-    if bound <= _CLOSE_ENOUGH * attained:
-        return bound
     return largest_box(majorant, host.model, host.diagonal_at, attained, boxes)

@@ -121,18 +121,12 @@ def climb(value: Callable[[Floats], Floats], start: Floats, scale: float, step: 
     return scipy.optimize.minimize(objective, np.zeros(d), jac=True, **options)
 
 
-@dataclass(frozen=True)
 class Surface:
     """u(x, x) as something to climb: values, where the samples lie, and a step for differences in their spread."""
 
-    value: Callable[[Floats], Floats]
-    cloud: Cloud
-    step: float
-
-    @classmethod
-    def of(cls, problem: Problem) -> Surface:
-        eps = float(namespace(problem.samples).finfo(problem.samples.dtype).eps)
-        return cls(problem.diagonal_at, cloud_of(problem), eps ** (1 / 3))
+    def __init__(self, problem: Problem) -> None:
+        self.value, self.cloud = problem.diagonal_at, cloud_of(problem)
+        self.step = float(namespace(problem.samples).finfo(problem.samples.dtype).eps) ** (1 / 3)
 
     def climb(self, start: Floats, **options: Any) -> Floats:
         """Ascend log u from ``start``."""
@@ -295,7 +289,7 @@ def optimized(problem: Problem) -> float:
     _needs_score(problem)
     x, diagonal = problem.host_samples, to_host(problem.diagonal)
     starts = x[np.argsort(-diagonal)[:STARTS]]
-    surface = Surface.of(problem)
+    surface = Surface(problem)
     found = np.array([surface.climb(start, method="L-BFGS-B") for start in starts])
     far = surface.cloud.rays(1e6 * surface.cloud.spread)
     return _best(np.vstack([starts, found[np.isfinite(found).all(axis=1)], far]), problem)
@@ -327,21 +321,18 @@ def _searched(problem: Problem) -> float:
 
 
 def _along_rays(problem: Problem) -> float:
-    surface, d = Surface.of(problem), problem.samples.shape[1]
+    """The largest u(x, x) at the samples, along rays from their center, and where ascents from the best of these end.
+
+    What is not finite counts as 0.
+    """
+    surface, d = Surface(problem), problem.samples.shape[1]
     rays = surface.cloud.rays(surface.cloud.spread * _LENGTHS[:, None, None]).reshape(-1, d)
     with np.errstate(all="ignore"):
-        found = _largest(problem.diagonal_at(rays), rays), _largest(to_host(problem.diagonal), problem.host_samples)
-    values, places = _largest(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
-    starts = places[: _EVALUATIONS // (_STEPS * (2 * d + 1))]
-    return max(values[0], surface.highest(starts, 2 * _STEPS)) if len(starts) else float(values[0])
-
-
-def _largest(values: Floats, places: Floats) -> tuple[Floats, Floats]:
-    """The largest few values and their places, in their order; what is not finite counts as 0."""
-    values = np.where(np.isfinite(values), values, 0.0)
-    few = np.argpartition(-values, min(STARTS, len(values)) - 1)[:STARTS]
-    order = few[np.argsort(-values[few])]
-    return values[order], places[order]
+        values = np.concatenate([problem.diagonal_at(rays), to_host(problem.diagonal)])
+    places, values = np.vstack([rays, problem.host_samples]), np.where(np.isfinite(values), values, 0.0)
+    few = np.argpartition(-values, STARTS - 1)[:STARTS]
+    starts = places[few[np.argsort(-values[few])]][: _EVALUATIONS // (_STEPS * (2 * d + 1))]
+    return max(float(values.max()), surface.highest(starts, 2 * _STEPS) if len(starts) else 0.0)
 
 
 def localized(problem: Problem, region: Ball | Box) -> float:
@@ -354,7 +345,7 @@ def localized(problem: Problem, region: Ball | Box) -> float:
     random = region.draw(16 * STARTS, x.shape[1], np.random.default_rng(0))
     random = random[np.argsort(-problem.diagonal_at(random))[:STARTS]]
     starts = np.vstack([best_samples, random])
-    surface = Surface.of(problem)
+    surface = Surface(problem)
     found = np.array([region.climb(start, surface) for start in starts])
     return _best(np.vstack([starts, found]), problem)
 

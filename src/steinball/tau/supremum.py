@@ -94,14 +94,12 @@ def unbounded_kernel(problem: Problem, what: str) -> Iterator[Remark]:
 
 
 def why_unknown(problem: Problem) -> str:
-    """Why nothing shows whether u(x, x) grows, though the model has a score function; empty where something does."""
+    """Why nothing shows whether u(x, x) grows, though the model has a score function; empty where something does.
+
+    What the score raised far out, or that it is not finite even a hundred median distances from the center.
+    """
     if not problem.evaluable or _is_certain(problem) or _is_declared(problem) or grows(problem):
         return ""
-    return problem.once("why unknown", lambda: _failure_along_rays(problem))
-
-
-def _failure_along_rays(problem: Problem) -> str:
-    """What the score raised far out, or that it is not finite even a hundred median distances from the center."""
     found = _along_rays(problem)
     if isinstance(found, str):
         return found

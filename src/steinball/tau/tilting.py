@@ -128,11 +128,10 @@ def check_edges(tilt: Tilt | None, model: Any, samples: Array) -> None:
         if end.sound(tilt):
             continue
         side = "low" if end.points[0, 0, end.column] > end.edge else "high"
-        falls = "" if tilt is None else f"the weight of {type(tilt).__name__} like {_power(end.tilt_order(tilt))}"
-        weight = falls and f", and {falls}"
+        falls = "" if tilt is None else f", and the weight of {type(tilt).__name__} like {_power(end.tilt_order(tilt))}"
         raise ValueError(
             f"the model has an edge at {end.edge:g} in column {end.column}, where its density is like "
-            f"{_power(end.order)} in the distance r{weight}: too much for Stein's identity, so that a true model would "
+            f"{_power(end.order)} in the distance r{falls}: too much for Stein's identity, so that a true model would "
             f'be rejected. Use `tilt="auto"`, or a tilt that vanishes there: `EdgeTilt({side}={end.edge:g})`.'
         )
 
@@ -163,10 +162,8 @@ def growth_rate(model: Any, samples: Array) -> float | None:
     3.0
     """
     known = Knowledge(model)
-    if known.growth is not None:
+    if known.growth is not None or not known.evaluable:
         return known.growth
-    if not known.evaluable:
-        return None
     with np.errstate(all="ignore"):
         sizes = np.abs(_scores_of_shells(model, ray_points(model, samples), samples)).max(axis=2)
         logs = np.log10(np.maximum(sizes, 1e-300))
