@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -152,8 +152,7 @@ class RefitBootstrap(Resampling, FittedCalibration):
 
     n_resamples: int = 199
     refits: Refits | None = field(default=None, repr=False, compare=False)
-    label: ClassVar[str] = "parametric bootstrap with refitting"
-    estimators: ClassVar[tuple[str, ...]] = ("v",)
+    label, estimators = "parametric bootstrap with refitting", ("v",)
 
     def tolerates(self, radius: Radius) -> bool:
         """Nothing: what contamination does to the fit is not imitated."""
@@ -252,8 +251,7 @@ class ProjectedBootstrap(MarkovCalibration, FittedCalibration):
     dependence: Length = None
     chains: Chains = 1
     projection: Projection | None = field(default=None, repr=False, compare=False)
-    label: ClassVar[str] = "projected bootstrap"
-    estimators: ClassVar[tuple[str, ...]] = ("v",)
+    label, estimators = "projected bootstrap", ("v",)
 
     def for_fit(self, fitted: FittedModel, problem: Problem, seed: np.random.SeedSequence) -> Self:
         """The same for this fit; refused where no parameter scores are known."""
