@@ -207,10 +207,15 @@ def parse(words: Sequence[str]) -> Any:
     """
     about = "Robust kernel Stein goodness-of-fit tests: is the data inside a ball around your model?"
     parser = _Parser(prog="steinball", usage="%(prog)s COMMAND ...", description=about)
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     known = {name: _add_command(commands, name, kind) for name, kind in COMMANDS.items()}
     given, unknown = parser.parse_known_args(words)
+    if given.version:
+        from steinball import __version__
+
+        write(f"steinball {__version__}\n")
+        raise SystemExit(0)
     if unknown:
         chosen = known.get(given.command, parser)
         meant = get_close_matches(unknown[0].partition("=")[0], chosen._option_string_actions, 1)
@@ -219,14 +224,6 @@ def parse(words: Sequence[str]) -> Any:
         parser.print_help()
         raise SystemExit(NOT_A_DECISION)
     return _instance(COMMANDS[given.command], vars(given))
-
-
-class _Version(argparse.Action):
-    def __call__(self, *_: Any) -> None:
-        from steinball import __version__
-
-        write(f"steinball {__version__}\n")
-        raise SystemExit(0)
 
 
 def _add_command(commands: Any, name: str, kind: type) -> _Parser:
@@ -248,8 +245,7 @@ def _add_options(parser: Any, kind: type) -> None:
             parser.add_argument(part.name, **words)
         else:
             how = _ARGUMENTS_BY_TYPE.get(part.type) or _ARGUMENTS_BY_TYPE.get(part.type.removesuffix(" | None"), {})
-            flag = f"--{part.name.replace('_', '-')}"
-            parser.add_argument(flag, default=part.default, dest=part.name, **words, **how)
+            parser.add_argument(f"--{part.name.replace('_', '-')}", default=part.default, **words, **how)
 
 
 def as_share(text: str) -> float:
