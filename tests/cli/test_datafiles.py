@@ -285,7 +285,7 @@ def test_a_number_that_is_not_finite_is_found_far_into_a_mapped_file(
     x[[33, 37], [1, 0]] = np.nan, np.inf
     np.save(tmp_path / "a.npy", x)
     for columns in (None, "2"):  # a column has its place in the file, whichever are chosen
-        with pytest.raises(ValueError, match="column 2 of .* has no number in row 34"):
+        with pytest.raises(ValueError, match=r"column 2 of .* has no number in row 34"):
             read_table(str(tmp_path / "a.npy"), columns=columns)
 
 
@@ -456,5 +456,5 @@ def test_rows_have_the_numbers_of_the_file_where_some_are_missing(tmp_path: Path
     assert (len(table.samples), table.dropped) == (41, 9)
     assert table.labels.ids[int(table.samples.argmax())] == "row 42"
     np.save(tmp_path / "gaps.npy", [0.0, np.nan, 1.0, np.inf])
-    with pytest.raises(ValueError, match="column 1 of .* has inf in row 4"):
+    with pytest.raises(ValueError, match=r"column 1 of .* has inf in row 4"):
         read_table(str(tmp_path / "gaps.npy"), missing="drop")

@@ -241,7 +241,8 @@ class ChiSquared(Radius):
         if not problem.evaluable:
             raise TypeError(f"`ChiSquared` needs the score at draws of the model; {problem.unknown_elsewhere}.")
         m = self.n_draws if self.draws is None else len(self.draws)
-        found = problem.once(f"operator norm {m} {id(self.draws)}", lambda: self._largest_eigenvalue(problem))
+        which = m if self.draws is None else to_host(self.draws).tobytes()
+        found = problem.once(("operator norm", which), lambda: self._largest_eigenvalue(problem))
         return tau.value * chernoff_upper(found / tau.value, m, 1.0 - self.confidence)
 
     def _largest_eigenvalue(self, problem: Problem) -> float:
