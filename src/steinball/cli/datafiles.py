@@ -97,7 +97,7 @@ def _dtype(field: Any, source: str) -> np.dtype[Any]:
 
     kind = field.type.value_type if _is_list(field.type) else field.type
     if pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind):
-        return np.dtype(kind.to_pandas_dtype())
+        return np.asarray(pyarrow.nulls(0, kind).to_numpy(zero_copy_only=False)).dtype
     raise ValueError(
         f"column `{field.name}` of `{source}` holds {field.type}, not numbers; choose others with `--columns`."
     )
