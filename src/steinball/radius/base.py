@@ -206,11 +206,15 @@ class Sum(Radius):
                 "says nothing of steps away from members of the first. State one set that holds both departures, or a "
                 "number."
             )
-        either = "needs_bounded", "anchored", "allows_removal", "kernel_specific"
-        both = "closed_under_moves", "invariant"  # a move makes no step longer
-        vars(self).update({name: getattr(a, name) or getattr(b, name) for name in either})
-        vars(self).update({name: getattr(a, name) and getattr(b, name) for name in both})
-        vars(self).update(displacement=a.displacement + b.displacement)
+        vars(self).update(
+            needs_bounded=a.needs_bounded or b.needs_bounded,
+            anchored=a.anchored or b.anchored,
+            closed_under_moves=a.closed_under_moves and b.closed_under_moves,  # a move makes no step longer
+            invariant=a.invariant and b.invariant,
+            allows_removal=a.allows_removal or b.allows_removal,
+            kernel_specific=a.kernel_specific or b.kernel_specific,
+            displacement=a.displacement + b.displacement,
+        )
 
     def __repr__(self) -> str:
         return f"{self.first!r} + {self.second!r}"
