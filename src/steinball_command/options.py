@@ -253,7 +253,7 @@ class FeedFile(DataFile):
 
 
 @dataclass(frozen=True)
-class Promise:
+class Promise(Model):
     """the model, and what is promised
 
     model : MODEL
@@ -264,7 +264,6 @@ class Promise:
         the least expected number of rows to a false alarm; 10000 by default
     """
 
-    model: str | None = None
     contamination: Share | None = None
     expected_run: float = 10_000.0
 

@@ -43,13 +43,13 @@ def test_every_command_has_a_function_and_every_option_one_meaning() -> None:
         assert all(told for _, told in documented(kind))
         fields = [name for group in kind.__mro__[:-1] for name in vars(group).get("__annotations__", {})]
         assert len(set(fields)) == len(fields) - (kind is known.Watch)  # the file of a feed may be standard input
-        hidden = {"na", "key", "max_rows"} if kind is known.Watch else set()
+        hidden = {"na", "key", "max_rows", "log_density", "backend", "fit"} if kind is known.Watch else set()
         assert set(names) == set(fields) - hidden
 
 
 def test_what_a_group_inherits_and_does_not_document_is_no_option(command: Command) -> None:
     assert parse(["monitor", "--decimal", ",", "--missing", "drop"]) == known.Watch(decimal=",", missing="drop")
-    for name in ("--na", "--key", "--max-rows"):
+    for name in ("--na", "--key", "--max-rows", "--log-density", "--backend", "--fit"):
         assert f"there is no `{name}`" in command("monitor", name, "7").stderr
         assert f" {name} " not in command("monitor", "--help").stdout
 

@@ -180,7 +180,6 @@ class RefitBootstrap(Resampling, FittedCalibration):
 
 
 _MOST_DRAWS, _ALTOGETHER = 256, 512
-_DEFAULT = Settings()
 
 
 def least_rows(parameters: int) -> int:
@@ -320,11 +319,12 @@ def _leverages_of_the_model(fitted: FittedModel, problem: Problem, p: int) -> fl
         inside = off_edges(part, problem.support)
         there = problem.at(like(inside, library))
         scores = fitted.scores(inside)
-        found.append(_ratio(there, (scores - scores.mean(axis=0)) / np.maximum(scores.std(axis=0), 1e-300)))
+        scores = (scores - scores.mean(axis=0)) / np.maximum(scores.std(axis=0), 1e-300)
+        found.append(_ratio(there, scores, Settings()))
     return 1.0 + (float(np.mean(found)) - 1.0) * size / n
 
 
-def _ratio(problem: Problem, scores: Floats, settings: Settings = _DEFAULT) -> float:
+def _ratio(problem: Problem, scores: Floats, settings: Settings) -> float:
     request = Request(directions=scores)
     exact = replace(settings, engine="dense" if len(problem) <= DENSE_UP_TO else "blocked", progress=False)
     return leverage_ratio(make_gram(problem, request, 0, exact).summarise(request), scores)

@@ -295,7 +295,7 @@ def _check_monitor(options: opt.Watch) -> None:
 def _start_monitor(options: opt.Watch, columns: int) -> sb.Monitor:
     """The monitor of a feed with so many columns: a new one, or the one that the file of the state holds."""
     share, run, state = options.contamination or 0.0, options.expected_run, options.state
-    model = model_from(opt.Model(options.model), columns)
+    model = model_from(options, columns)
     if state is None or not Path(state).exists():
         return sb.Monitor(model, share, run)
     monitor = sb.Monitor.load(state, model)
