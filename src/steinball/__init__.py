@@ -43,16 +43,8 @@ from steinball.models.score_check import check_score
 from steinball.planning import power, sample_size
 from steinball.posterior import mcmc_test
 from steinball.radius.band import DensityBand, StudentTails
-from steinball.radius.base import Alternative, FixedRadius, LikeModel
-from steinball.radius.contamination import (
-    ChiSquared,
-    Hellinger,
-    Huber,
-    KullbackLeibler,
-    ScoreError,
-    TotalVariation,
-    Wasserstein,
-)
+from steinball.radius.base import Alternative, FixedRadius, LikeModel, ScoreError
+from steinball.radius.contamination import ChiSquared, Hellinger, Huber, KullbackLeibler, TotalVariation, Wasserstein
 from steinball.results.check import CheckResult, ColumnsResult
 from steinball.results.comparison import ComparisonResult
 from steinball.results.gof import FitResult, GofResult

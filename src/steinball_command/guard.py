@@ -13,12 +13,12 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields
 from difflib import get_close_matches
 from functools import partial
-from typing import Any, NoReturn, get_type_hints
+from typing import Any, NoReturn
 
 from steinball_command.options import COMMANDS
 
@@ -202,15 +202,20 @@ def parse(words: Sequence[str]) -> Any:
 
     Examples
     --------
-    >>> parse(["test", "x.csv", "--model", "normal", "--max-rows", "100"]).file.max_rows
+    >>> parse(["test", "x.csv", "--model", "normal", "--max-rows", "100"]).max_rows
     100
     """
     about = "Robust kernel Stein goodness-of-fit tests: is the data inside a ball around your model?"
     parser = _Parser(prog="steinball", usage="%(prog)s COMMAND ...", description=about)
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     known = {name: _add_command(commands, name, kind) for name, kind in COMMANDS.items()}
     given, unknown = parser.parse_known_args(words)
+    if given.version:
+        from steinball import __version__
+
+        write(f"steinball {__version__}\n")
+        raise SystemExit(0)
     if unknown:
         chosen = known.get(given.command, parser)
         meant = get_close_matches(unknown[0].partition("=")[0], chosen._option_string_actions, 1)
@@ -218,38 +223,33 @@ def parse(words: Sequence[str]) -> Any:
     if given.command is None:
         parser.print_help()
         raise SystemExit(NOT_A_DECISION)
-    return _instance(COMMANDS[given.command], vars(given))
-
-
-class _Version(argparse.Action):
-    def __call__(self, *_: Any) -> None:
-        from steinball import __version__
-
-        write(f"steinball {__version__}\n")
-        raise SystemExit(0)
+    kind, values = COMMANDS[given.command], vars(given)
+    return kind(**{part.name: values[part.name] for part in fields(kind) if part.name in values})
 
 
 def _add_command(commands: Any, name: str, kind: type) -> _Parser:
+    """A parser whose options are what the docstrings of a command and its groups tell of."""
     text, _ = _documented(kind)
     about = text.partition("\n\n")[0]
     parser: _Parser = commands.add_parser(name, prog=f"steinball {name}", help=about, description=text)
-    _add_options(parser, kind)
+    known = {part.name: part for part in fields(kind)}
+    for group in (*reversed(kind.__bases__), kind):
+        title, told = _documented(group)
+        place = parser if group is kind else parser.add_argument_group(title)
+        for option, words in told.items():
+            _add_option(place, known[option], words)
     arguments = [str(action.metavar) for action in parser._actions if not action.option_strings]
     parser.usage = " ".join(["%(prog)s", *arguments, "[options]"])
     return parser
 
 
-def _add_options(parser: Any, kind: type) -> None:
-    """Every field is an option, or a group of them with a title of its own; without a default it is an argument."""
-    for part, words, group in _parts(kind):
-        if group is not None:
-            _add_options(parser.add_argument_group(_documented(group)[0]), group)
-        elif part.default is MISSING:
-            parser.add_argument(part.name, **words)
-        else:
-            how = _ARGUMENTS_BY_TYPE.get(part.type) or _ARGUMENTS_BY_TYPE.get(part.type.removesuffix(" | None"), {})
-            flag = f"--{part.name.replace('_', '-')}"
-            parser.add_argument(flag, default=part.default, dest=part.name, **words, **how)
+def _add_option(place: Any, part: Any, words: dict[str, str]) -> None:
+    """A field is an option; without a default it is an argument."""
+    if part.default is MISSING:
+        place.add_argument(part.name, **words)
+    else:
+        how = _ARGUMENTS_BY_TYPE.get(part.type) or _ARGUMENTS_BY_TYPE.get(part.type.removesuffix(" | None"), {})
+        place.add_argument(f"--{part.name.replace('_', '-')}", default=part.default, **words, **how)
 
 
 def as_share(text: str) -> float:
@@ -289,18 +289,3 @@ def _documented(kind: type) -> tuple[str, dict[str, dict[str, str]]]:
         for name, value, words in _FIELD.findall(text)
     }
     return _FIELD.sub("", text).strip(), told
-
-
-def _parts(kind: type) -> Iterator[tuple[Any, dict[str, str], Any]]:
-    """The options among the fields of a dataclass, with what is said of each, and the groups, with their dataclass."""
-    types, (_, told) = get_type_hints(kind), _documented(kind)
-    for part in fields(kind):
-        group = types[part.name] if is_dataclass(types[part.name]) else None
-        if group is not None or part.name in told:
-            yield part, told.get(part.name, {}), group
-
-
-def _instance(kind: type, values: dict[str, Any]) -> Any:
-    """An instance of the dataclass, and of those in it, with the values that were given."""
-    parts = ((part.name, group) for part, _, group in _parts(kind))
-    return kind(**{name: _instance(group, values) if group else values[name] for name, group in parts})

@@ -1,9 +1,10 @@
-"""What the command understands: a dataclass for every command, made of groups of options that commands share.
+"""What the command understands: a dataclass for every command, which inherits groups of options that commands share.
 
-The docstring of a dataclass is its help: ``name : VALUE`` and a sentence for each of its fields. ``max_rows: int`` is
-``--max-rows N``, ``json: bool = False`` a switch, a field without a default an argument; an inherited field that the
-docstring leaves out is no option. Nothing of the library is imported here, so that help does not wait for it. A new
-command is a dataclass in ``COMMANDS`` and a function in ``steinball/cli/commands.py``.
+The last group comes first in the help. The docstring of a dataclass is its help: ``name : VALUE`` and a sentence for
+each of its fields. ``max_rows: int`` is ``--max-rows N``, ``json: bool = False`` a switch, a field without a default an
+argument; a field that the docstrings of a command and its groups leave out is no option. Nothing of the library is
+imported here, so that help does not wait for it. A new command is a dataclass in ``COMMANDS`` and a function in
+``steinball/cli/commands.py``.
 """
 
 from __future__ import annotations
@@ -252,7 +253,7 @@ class FeedFile(DataFile):
 
 
 @dataclass(frozen=True)
-class Promise:
+class Promise(Model):
     """the model, and what is promised
 
     model : MODEL
@@ -263,7 +264,6 @@ class Promise:
         the least expected number of rows to a false alarm; 10000 by default
     """
 
-    model: str | None = None
     contamination: Share | None = None
     expected_run: float = 10_000.0
 
@@ -303,58 +303,37 @@ class Demo:
 
 
 @dataclass(frozen=True)
-class GoodnessOfFit:
+class GoodnessOfFit(Output, Work, Method, Tolerance, Model, DataFile):
     """Test whether DATA could come from a model, up to a stated amount of contamination.
 
     The exit code is 0 when the model is not rejected, 1 when it is, 2 when there is no decision, 130 after Ctrl-C; with
     --require close it is 3 when the data show neither a misfit nor that the model is close enough.
     """
 
-    file: DataFile
-    model: Model
-    tolerance: Tolerance
-    method: Method
-    work: Work
-    output: Output
-
 
 @dataclass(frozen=True)
-class Check:
+class Check(Output, Question, Model, DataFile):
     """Is a model good enough for DATA? One verdict: MISFIT, GOOD ENOUGH, CLOSE IN KSD or UNDECIDED.
 
     The exit code is 1 for a misfit, 2 when there is no decision, 130 after Ctrl-C, otherwise 0; with --require it is 3
     when the data show neither a misfit nor what is required.
     """
 
-    file: DataFile
-    model: Model
-    question: Question
-    output: Output
-
 
 @dataclass(frozen=True)
-class Compare:
+class Compare(Output, Comparison, Models, DataFile):
     """Say which of several models is closer to DATA, of which a share may be anything.
 
     The exit code is 0 when models were compared, 2 when there is no answer, 130 after Ctrl-C.
     """
 
-    file: DataFile
-    models: Models
-    question: Comparison
-    output: Output
-
 
 @dataclass(frozen=True)
-class Watch:
+class Watch(State, Promise, FeedFile):
     """Raise an alarm when rows on standard input follow a model no longer: a line of JSON for each.
 
     The exit code is 0 when the rows end without an alarm, 1 when there was one, 2 after an error, 130 after Ctrl-C.
     """
-
-    feed: FeedFile
-    promise: Promise
-    state: State
 
 
 @dataclass(frozen=True)
@@ -398,18 +377,12 @@ class Simulation:
 
 
 @dataclass(frozen=True)
-class PredictionCheck:
+class PredictionCheck(Output, Simulation, Question, Predicted, DataFile):
     """Test whether the predictions in DATA are right for all rows but a tolerated share.
 
     The exit code is 0 when they are not rejected, 1 when they are, 2 when there is no decision, 130 after Ctrl-C; with
     --require good-enough it is 3 when the rows show neither a misfit nor that the predictions are good enough.
     """
-
-    file: DataFile
-    predicted: Predicted
-    question: Question
-    simulation: Simulation
-    output: Output
 
 
 COMMANDS: dict[str, type] = {

@@ -232,7 +232,7 @@ def test_how_the_work_is_done_reaches_the_library(command: Command, data: str, m
         (["nowhere.csv", *GAUSSIAN, "--contamination", "0.1"], "nowhere.csv: No such file or directory."),
         (["DATA", *GAUSSIAN], "give one of `--contamination` (a share) and `--radius`"),
         (["DATA", *GAUSSIAN, "--contamination", "0.1", "--radius", "1"], "give one of `--contamination`"),
-        (["DATA", "--contamination", "0.1"], "give one of `--model` and `--log-density`"),
+        (["DATA", "--contamination", "0.1"], "give one of `--model`, `--log-density` and `--fit`"),
         (
             ["DATA", *GAUSSIAN, "--contamination", "5"],
             "must be a share such as 0.05 or 5%, got `5`; see",
@@ -240,7 +240,7 @@ def test_how_the_work_is_done_reaches_the_library(command: Command, data: str, m
         (["DATA", *GAUSSIAN, "--contamination", "nan"], "`contamination` must be a finite number"),
         (
             ["DATA", *GAUSSIAN, "--contamination", "0.1", "--tau", "big"],
-            "`--tau` must be best, auto, sample, optimized or a number",
+            '`tau` must be "best", "auto", "sample", "optimized", a number',
         ),
         (["DATA", *GAUSSIAN, "--radius", "a"], "`--radius` must be a number or FILE.py:NAME, got `a`."),
         (["DATA", *GAUSSIAN, "--radius", "0", "--aggregate"], "`--aggregate` goes with `--contamination`"),
@@ -287,20 +287,18 @@ def test_what_the_users_file_prints_does_not_reach_the_json(command: Command, da
 
 
 @dataclass(frozen=True)
-class Count:
+class Count(DataFile):
     """Count the rows of DATA.
 
     times : N
         count every row so often; once by default
     """
 
-    file: DataFile
     times: int = 1
 
 
 def run_count(options: Count) -> int:
-    with outcome.ending():
-        outcome.write(f"{options.times * len(read_table(options.file).samples)}\n")
+    outcome.write(f"{options.times * len(read_table(options).samples)}\n")
     return 0
 
 

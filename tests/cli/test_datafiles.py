@@ -157,7 +157,7 @@ def test_pickles_are_never_loaded(tmp_path: Path, suffix: str) -> None:
         (np.zeros(3, dtype=complex), "must hold real numbers, got dtype complex128"),
         (np.array(["a", "b"]), "must hold real numbers, got dtype <U1"),
         (np.float64(3.0), r"got \(\)"),
-        (np.array([[1.0, 2.0], [3.0, np.nan]]), "nan in row 2, column 2"),
+        (np.array([[1.0, 2.0], [3.0, np.nan]]), "column 2 of .* has no number in row 2; .*`--missing drop`"),
     ],
 )
 def test_a_numpy_file_of_something_else_is_refused(tmp_path: Path, array: Any, message: str) -> None:
@@ -284,8 +284,9 @@ def test_a_number_that_is_not_finite_is_found_far_into_a_mapped_file(
     x = np.zeros((40, 2))
     x[[33, 37], [1, 0]] = np.nan, np.inf
     np.save(tmp_path / "a.npy", x)
-    with pytest.raises(ValueError, match="has nan in row 34, column 2"):
-        read_table(str(tmp_path / "a.npy"))
+    for columns in (None, "2"):  # a column has its place in the file, whichever are chosen
+        with pytest.raises(ValueError, match=r"column 2 of .* has no number in row 34"):
+            read_table(str(tmp_path / "a.npy"), columns=columns)
 
 
 def peak(work: Callable[[], Any]) -> int:
@@ -455,5 +456,5 @@ def test_rows_have_the_numbers_of_the_file_where_some_are_missing(tmp_path: Path
     assert (len(table.samples), table.dropped) == (41, 9)
     assert table.labels.ids[int(table.samples.argmax())] == "row 42"
     np.save(tmp_path / "gaps.npy", [0.0, np.nan, 1.0, np.inf])
-    with pytest.raises(ValueError, match="has inf in row 4, column 1"):
+    with pytest.raises(ValueError, match=r"column 1 of .* has inf in row 4"):
         read_table(str(tmp_path / "gaps.npy"), missing="drop")

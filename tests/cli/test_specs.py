@@ -119,8 +119,13 @@ def test_a_model_that_does_not_exist_is_refused(text: str, message: str) -> None
 
 def test_exactly_one_of_model_and_log_density_is_given() -> None:
     for pair in [(None, None), ("gaussian", "f.py:g")]:
-        with pytest.raises(ValueError, match="give one of `--model` and `--log-density`"):
+        with pytest.raises(ValueError, match="give one of `--model`, `--log-density` and `--fit`"):
             model_from(*pair, dimension=1)
+
+
+def test_a_backend_beside_a_family_is_refused_and_not_left_aside() -> None:
+    with pytest.raises(ValueError, match="`--backend torch` differentiates a log density"):
+        specs.model_from(Model(fit="normal", backend="torch"), dimension=1)
 
 
 def test_kernels_take_the_median_distance_unless_told_otherwise() -> None:

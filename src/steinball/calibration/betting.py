@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy
@@ -189,7 +189,7 @@ class BettingNull(BoundingNull, Findings):
     reference: float = 0.0
     stop: float | None = None
     draws = None
-    by_distance: ClassVar[bool] = False
+    by_distance = False
 
     def log_wealth(self, radius: float) -> Floats:
         """log W_t for every order and point, (K, n)."""
@@ -275,7 +275,7 @@ class BettingJointNull(JointNull):
     """
 
     nulls: tuple[BettingNull, ...]
-    monotone: ClassVar[bool] = True
+    monotone = True
 
     def _paths(self, radii: Floats) -> Floats:
         """log W_t of every kernel, (k, n)."""
@@ -345,11 +345,8 @@ class Betting(Calibration):
     reference: float = 0.05
     order: str = "random"
     stop: float | None = None
-    label: ClassVar[str] = "betting"
-    estimators: ClassVar[tuple[str, ...]] = ("v",)
-    needs_upper_bound: ClassVar[bool] = True
-    predictable: ClassVar[bool] = True
-    aggregates: ClassVar[bool] = True
+    label, estimators = "betting", ("v",)
+    needs_upper_bound = predictable = aggregates = True
 
     def __post_init__(self) -> None:
         check_choice(self.strategy, "strategy", ("mixture", "newton"))

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from steinball.arrays import Floats
 from steinball.calibration.base import BoundingNull, Calibration
@@ -186,10 +186,8 @@ class DeviationBound(Calibration):
 
     kind: str = "auto"
     proven: bool = True
-    label: ClassVar[str] = "deviation bound"
-    estimators: ClassVar[tuple[str, ...]] = ("v",)
-    needs_upper_bound: ClassVar[bool] = True
-    predictable: ClassVar[bool] = True
+    label, estimators = "deviation bound", ("v",)
+    needs_upper_bound = predictable = True
 
     def __post_init__(self) -> None:
         vars(self).update(predictable=self.proven)  # what a class declares, an instance may take back

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -152,8 +152,7 @@ class RefitBootstrap(Resampling, FittedCalibration):
 
     n_resamples: int = 199
     refits: Refits | None = field(default=None, repr=False, compare=False)
-    label: ClassVar[str] = "parametric bootstrap with refitting"
-    estimators: ClassVar[tuple[str, ...]] = ("v",)
+    label, estimators = "parametric bootstrap with refitting", ("v",)
 
     def tolerates(self, radius: Radius) -> bool:
         """Nothing: what contamination does to the fit is not imitated."""
@@ -181,7 +180,6 @@ class RefitBootstrap(Resampling, FittedCalibration):
 
 
 _MOST_DRAWS, _ALTOGETHER = 256, 512
-_DEFAULT = Settings()
 
 
 def least_rows(parameters: int) -> int:
@@ -252,8 +250,7 @@ class ProjectedBootstrap(MarkovCalibration, FittedCalibration):
     dependence: Length = None
     chains: Chains = 1
     projection: Projection | None = field(default=None, repr=False, compare=False)
-    label: ClassVar[str] = "projected bootstrap"
-    estimators: ClassVar[tuple[str, ...]] = ("v",)
+    label, estimators = "projected bootstrap", ("v",)
 
     def for_fit(self, fitted: FittedModel, problem: Problem, seed: np.random.SeedSequence) -> Self:
         """The same for this fit; refused where no parameter scores are known."""
@@ -322,11 +319,12 @@ def _leverages_of_the_model(fitted: FittedModel, problem: Problem, p: int) -> fl
         inside = off_edges(part, problem.support)
         there = problem.at(like(inside, library))
         scores = fitted.scores(inside)
-        found.append(_ratio(there, (scores - scores.mean(axis=0)) / np.maximum(scores.std(axis=0), 1e-300)))
+        scores = (scores - scores.mean(axis=0)) / np.maximum(scores.std(axis=0), 1e-300)
+        found.append(_ratio(there, scores, Settings()))
     return 1.0 + (float(np.mean(found)) - 1.0) * size / n
 
 
-def _ratio(problem: Problem, scores: Floats, settings: Settings = _DEFAULT) -> float:
+def _ratio(problem: Problem, scores: Floats, settings: Settings) -> float:
     request = Request(directions=scores)
     exact = replace(settings, engine="dense" if len(problem) <= DENSE_UP_TO else "blocked", progress=False)
     return leverage_ratio(make_gram(problem, request, 0, exact).summarise(request), scores)

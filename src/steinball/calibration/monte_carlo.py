@@ -9,7 +9,7 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy
@@ -216,11 +216,8 @@ class MonteCarlo(Resampling):
 
     n_resamples: int = 999
     span: float | None = field(default=None, repr=False, kw_only=True)
-    label: ClassVar[str] = "Monte Carlo test"
-    estimators: ClassVar[tuple[str, ...]] = ("v",)
-    needs_upper_bound: ClassVar[bool] = True
-    predictable: ClassVar[bool] = True
-    needs_sampler: ClassVar[bool] = True
+    label, estimators = "Monte Carlo test", ("v",)
+    needs_upper_bound = predictable = needs_sampler = True
 
     def tolerates(self, radius: Radius) -> bool:
         """Sets within a share of contamination or a total variation distance that is known."""

@@ -49,7 +49,7 @@ class WeightedBootstrap(Resampling):
     """
 
     n_resamples: int = 999
-    label: ClassVar[str] = "weighted bootstrap"
+    label = "weighted bootstrap"
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """Rows W − 1, each summing to 0."""
@@ -282,7 +282,7 @@ class WildBootstrap(MarkovCalibration):
     n_resamples: int = 999
     dependence: Length = None
     chains: Chains = 1
-    label: ClassVar[str] = "wild bootstrap"
+    label = "wild bootstrap"
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """Rows of signs."""

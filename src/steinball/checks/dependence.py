@@ -21,6 +21,7 @@ from steinball.models.base import from_scores
 from steinball.models.gaussian import Gaussian
 from steinball.problem import Problem, pose
 from steinball.remarks import Remark
+from steinball.stein import SteinPoints
 from steinball.tilts.scatter import median_and_scales
 
 Chains = int | Sequence[int]
@@ -298,7 +299,8 @@ def autocorrelation_time(problem: Problem, chains: Chains = 1) -> float:
     """
     n = len(problem)
     lengths, problem = chain_lengths(n, chains), problem.take(np.arange(n), host=True)
-    points, means = problem.points, _row_means(problem)
+    points, blocks = problem.points, blocks_with(problem, landmarks(problem, _ROWS))
+    means = np.concatenate([block.mean(axis=1) for block in blocks])  # the center of the features, to sampling error
     level = float(means.mean())
     variance = float(problem.diagonal.mean()) - level
     chain, total, time = np.repeat(np.arange(len(lengths)), lengths), 1.0, 1.0
@@ -312,12 +314,16 @@ def autocorrelation_time(problem: Problem, chains: Chains = 1) -> float:
     return max(1.0, time)
 
 
-def _row_means(problem: Problem) -> Floats:
-    """(1/m) Σⱼ u(xᵢ, xⱼ) over at most 512 rows j spread over all: the center of the features, to sampling error."""
+def landmarks(problem: Problem, most: int) -> SteinPoints:
+    """At most so many points, spread over all rows."""
     n = len(problem)
-    some = problem.points.take(np.linspace(0, n - 1, min(n, _ROWS)).astype(np.intp))
-    parts = [problem.points.rows(start, min(start + 4096, n)) for start in range(0, n, 4096)]
-    return np.concatenate([problem.stein.block(part, some).mean(axis=1) for part in parts])
+    return problem.points.take(np.linspace(0, n - 1, min(n, most)).astype(np.intp))
+
+
+def blocks_with(problem: Problem, some: SteinPoints) -> Iterator[Floats]:
+    """u(xᵢ, yⱼ) for all rows i and the points y, a few rows at a time."""
+    for start in range(0, len(problem), 4096):
+        yield problem.stein.block(problem.points.rows(start, start + 4096), some)
 
 
 REMAINING = 0.01

@@ -11,7 +11,7 @@ import scipy
 
 from steinball.arrays import Floats
 from steinball.cautions import DependentRowsWarning
-from steinball.checks.dependence import Chains, chain_starts
+from steinball.checks.dependence import Chains, blocks_with, chain_starts, landmarks
 from steinball.problem import Problem
 from steinball.remarks import Remark
 
@@ -151,14 +151,13 @@ def _found_in(problem: Problem, chains: Chains) -> Memory:
 def _slowest(problem: Problem) -> Floats:
     """The coordinate of the Stein features (n,) whose means over a sixteenth of the rows vary most."""
     n, host = len(problem), problem.take(np.arange(len(problem)), host=True)
-    some = host.points.take(np.linspace(0, n - 1, min(n, _LANDMARKS)).astype(np.intp))
+    some = landmarks(host, _LANDMARKS)
     block = host.stein.block(some, some)
     mean = block.mean(axis=0)
     values, vectors = np.linalg.eigh(block - mean - mean[:, None] + mean.mean())
     carried = np.cumsum(values[::-1]) / values.sum()
     leading = vectors[:, ::-1][:, : min(_COORDINATES, int(np.searchsorted(carried, _TRACE)) + 1)]
-    parts = (host.points.rows(start, min(start + 4096, n)) for start in range(0, n, 4096))
-    rows = np.concatenate([host.stein.block(part, some) @ leading for part in parts])
+    rows = np.concatenate([block @ leading for block in blocks_with(host, some)])
     size = n // _BATCHES
     means = rows[: size * _BATCHES].reshape(_BATCHES, size, -1).mean(axis=1)
     return np.asarray(rows[:, int(np.argmax(means.var(axis=0)))])

@@ -35,8 +35,7 @@ PATIENCE = 0.05
 """Seconds that the log density may take at a few points before it is left alone."""
 
 _POINTS, _MOST_COLUMNS = 25, 10
-_TOGETHER, _THOUSAND = 2048, 1024
-_LEAST_ROWS = 50
+_THOUSAND, _LEAST_ROWS = 1024, 50
 
 
 def contradictions(problem: Problem) -> Iterator[Remark]:
@@ -115,10 +114,8 @@ def identity_excess(problem: Problem) -> tuple[float, float]:
     draws = off_edges(reference.draws, support)
     all_draws = problem.at(like(draws, problem.samples))
     points, n = all_draws.points, len(all_draws)
-    columns = points.rows(0, DIRECTION_DRAWS)
-    starts = range(DIRECTION_DRAWS, n, _TOGETHER)
-    blocks = (problem.stein.block(points.rows(k, min(k + _TOGETHER, n)), columns) for k in starts)
-    f = np.concatenate([to_host(block).mean(axis=1) for block in blocks])
+    block = problem.stein.block(points.rows(DIRECTION_DRAWS, n), points.rows(0, DIRECTION_DRAWS))
+    f = to_host(block).mean(axis=1)
     u = np.sort(to_host(all_draws.diagonal)[DIRECTION_DRAWS:])
     error = float(f.std(ddof=1)) / np.sqrt(len(f))
     return float(f.mean()) / error if error > 0.0 else 0.0, float(u[-max(1, len(u) // _THOUSAND) :].sum() / u.sum())

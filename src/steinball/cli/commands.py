@@ -30,40 +30,36 @@ from steinball_command.guard import NOT_REJECTED, NOT_SHOWN, REJECTED, say, writ
 
 def run(options: Any) -> int:
     """Run the command that these are the options of, and return its exit code."""
-    return _COMMANDS[type(options)](options)
+    with outcome.ending(debug=isinstance(options, opt.Output | opt.State) and options.debug):
+        return _COMMANDS[type(options)](options)
 
 
 def run_demo(options: opt.Demo) -> int:
     """``steinball demo``: two models of weekly wages, one of which is good enough."""
-    with outcome.ending():
-        outcome.show(demonstrate(options.output))
+    outcome.show(demonstrate(options.output))
     return NOT_REJECTED
 
 
 def run_test(check: Callable[[Any], Any], test: Callable[[Table, Any], Any], options: Any) -> int:
     """A command that tests the rows of a file: ``check`` refuses options before anything is read."""
-    file, output = options.file, options.output
-    given = {name: value for group in vars(options).values() for name, value in vars(group).items()}
-    with outcome.ending(debug=output.debug):
-        check(options)
-        if file.max_rows is not None and file.max_rows < 2:
-            raise ValueError(f"`--max-rows` must be at least 2, got {file.max_rows}.")
-        _check_files(output)
-        table = _read(options, given.get("memory_limit")).drawn(file.max_rows, given["seed"])
-        with outcome.foreign_code():  # what the user's own file prints is not our output
-            names = () if isinstance(options, opt.PredictionCheck) else table.names
-            result = test(table, options)._called(_command_line(table), names)
-            _write_files(options, result, table)
-        _print_result(output, result, table)
-    return NOT_REJECTED if isinstance(options, opt.Compare) else _code(result, given["require"])
+    check(options)
+    if options.max_rows is not None and options.max_rows < 2:
+        raise ValueError(f"`--max-rows` must be at least 2, got {options.max_rows}.")
+    _check_files(options)
+    table = _read(options).drawn(options.max_rows, options.seed)
+    with outcome.foreign_code():  # what the user's own file prints is not our output
+        names = () if isinstance(options, opt.PredictionCheck) else table.names
+        result = test(table, options)._called(_command_line(table), names)
+        _write_files(options, result, table)
+    _print_result(options, result, table)
+    return NOT_REJECTED if isinstance(options, opt.Compare) else _code(result, options.require)
 
 
-def _read(options: Any, memory_limit: str | None) -> Table:
+def _read(options: Any) -> Table:
     if not isinstance(options, opt.PredictionCheck):
-        return read_table(options.file, memory_limit)
-    columns = ",".join(prediction_columns(options.file, options.predicted))
+        return read_table(options, options.memory_limit if isinstance(options, opt.Work) else None)
     try:
-        return read_table(replace(options.file, columns=columns))
+        return read_table(replace(options, columns=",".join(prediction_columns(options))))
     except ValueError as error:  # the columns were named by other options
         raise ValueError(str(error).replace("`--columns`: ", "").replace("`--columns ", "`")) from None
 
@@ -86,11 +82,11 @@ def _command_line(table: Table) -> str:
 
 def _write_files(options: Any, result: Any, table: Table) -> None:
     """Write the report and the picture; those of a comparison name no rows."""
-    output, named = options.output, {} if isinstance(options, opt.Compare) else {"data": table.labels}
-    if output.report is not None:
-        result.report(output.report, title=Path(options.file.data).name, **named)
-    if output.plot is not None:
-        result.plot(output.plot, **named)
+    named = {} if isinstance(options, opt.Compare) else {"data": table.labels}
+    if options.report is not None:
+        result.report(options.report, title=Path(options.data).name, **named)
+    if options.plot is not None:
+        result.plot(options.plot, **named)
 
 
 def _print_result(output: opt.Output, result: Any, table: Table) -> None:
@@ -130,9 +126,8 @@ def _asked(question: opt.Question) -> dict[str, Any]:
 
 def _check(table: Table, options: opt.Check) -> Any:
     """All tests that a model allows, and one verdict."""
-    question, model = options.question, model_from(options.model, table.samples.shape[1])
-    result = sb.check(table.samples, model, **_asked(question))
-    if question.require == "good-enough" and "regions" not in result.parts:
+    result = sb.check(table.samples, model_from(options, table.samples.shape[1]), **_asked(options))
+    if options.require == "good-enough" and "regions" not in result.parts:
         raise ValueError(
             "`--require good-enough` needs a model that can be drawn from, and this one has a score alone: give it "
             "`sample(n, rng)`, or use `--require close`."
@@ -142,17 +137,17 @@ def _check(table: Table, options: opt.Check) -> Any:
 
 def _predictive(table: Table, options: opt.PredictionCheck) -> Any:
     """Predictions in the columns of a file."""
-    how = {"rows": options.simulation.rows, "n_resamples": options.simulation.resamples, **_asked(options.question)}
-    return sb.predictive_test(**predictions_of(table, options.predicted), **how)
+    how = {"rows": options.rows, "n_resamples": options.resamples, **_asked(options)}
+    return sb.predictive_test(**predictions_of(table, options), **how)
 
 
 # ``steinball compare``: which of several models is closer to a file.
 
 
 def _compare(table: Table, options: opt.Compare) -> Any:
-    samples, asked = table.samples, options.question
-    models = {name: model_from(chosen, samples.shape[1]) for name, chosen in _named_models(options.models).items()}
-    return sb.compare(samples, models, contamination=asked.contamination, level=asked.level, rng=asked.seed)
+    how = {"contamination": options.contamination, "level": options.level, "rng": options.seed}
+    models = {name: model_from(model, table.samples.shape[1]) for name, model in _named_models(options).items()}
+    return sb.compare(table.samples, models, **how)
 
 
 def _named_models(models: opt.Models) -> dict[str, opt.Model]:
@@ -176,70 +171,67 @@ def _named_models(models: opt.Models) -> dict[str, opt.Model]:
 
 def _check_test(options: opt.GoodnessOfFit) -> None:
     """Refuse options that do not go together, before anything is read."""
-    tolerance, method, family = options.tolerance, options.method, options.model.fit is not None
-    if not family and (tolerance.radius is None) == (tolerance.contamination is None):
+    family, require = options.fit is not None, options.require
+    if not family and (options.radius is None) == (options.contamination is None):
         raise ValueError("give one of `--contamination` (a share) and `--radius` (a distance).")
-    radius = _radius(tolerance) if python_file(tolerance.radius) is None else tolerance.radius  # the file is run later
-    if method.aggregate and (tolerance.contamination is None or method.jumps or method.kernel != "imq"):
+    radius = _radius(options) if python_file(options.radius) is None else options.radius  # the file is run later
+    if options.aggregate and (options.contamination is None or options.jumps or options.kernel != "imq"):
         raise ValueError("`--aggregate` goes with `--contamination`, and without `--kernel` and `--jumps`.")
-    if tolerance.require not in (None, "close", *["good-enough"] * family):  # families are compared in regions
+    if require not in (None, "close", *["good-enough"] * family):  # families are compared in regions
         raise ValueError(
-            f"`--require` must be close, got `{tolerance.require}`: this test compares scores, which say how close a "
-            "model is in KSD, and not whether it is good enough. `steinball check … --require good-enough` says that."
+            f"`--require` must be close, got `{require}`: this test compares scores, which say how close a model is in "
+            "KSD, and not whether it is good enough. `steinball check … --require good-enough` says that."
         )
-    if tolerance.require is not None and (method.aggregate or not (tolerance.contamination or radius)):
+    if require is not None and (options.aggregate or not (options.contamination or radius)):
         raise ValueError(
-            f"`--require {tolerance.require}` needs a tolerance above 0 and one length scale: nothing else can be "
-            "shown to be close enough. Give `--contamination 5%`, without `--aggregate`."
+            f"`--require {require}` needs a tolerance above 0 and one length scale: nothing else can be shown to be "
+            "close enough. Give `--contamination 5%`, without `--aggregate`."
         )
 
 
-def _radius(tolerance: opt.Tolerance) -> Any:
+def _radius(options: opt.Tolerance) -> Any:
     """The tolerated distance, or the tolerated set in a user's own file."""
-    if python_file(tolerance.radius):
-        return load(str(tolerance.radius))
+    if python_file(options.radius):
+        return load(str(options.radius))
     try:
-        return float(tolerance.radius or 0.0)
+        return float(options.radius or 0.0)
     except ValueError:
-        raise ValueError(f"`--radius` must be a number or FILE.py:NAME, got `{tolerance.radius}`.") from None
+        raise ValueError(f"`--radius` must be a number or FILE.py:NAME, got `{options.radius}`.") from None
 
 
 def _test(table: Table, options: opt.GoodnessOfFit) -> Any:
     """One test of scores, of a known model or of a family."""
-    work, method = options.work, options.method
-    settings: dict[str, Any] = {"level": options.tolerance.level, "rng": method.seed}
-    settings |= {"engine": work.engine, "n_jobs": work.jobs, "memory_limit": work.memory_limit}
-    settings["progress"] = False if work.no_progress else "auto"
-    if not method.aggregate:
-        settings["kernel"] = None if method.kernel == "imq" else kernel_from(method.kernel, table.samples)
-    return (_test_model if options.model.fit is None else _test_family)(table.samples, options, settings)
+    settings: dict[str, Any] = {"level": options.level, "rng": options.seed, "engine": options.engine}
+    settings |= {"n_jobs": options.jobs, "memory_limit": options.memory_limit}
+    settings["progress"] = False if options.no_progress else "auto"
+    if not options.aggregate:
+        settings["kernel"] = None if options.kernel == "imq" else kernel_from(options.kernel, table.samples)
+    return (_test_model if options.fit is None else _test_family)(table.samples, options, settings)
 
 
 def _test_model(samples: Any, options: opt.GoodnessOfFit, settings: dict[str, Any]) -> Any:
-    tolerance, method, share = options.tolerance, options.method, options.tolerance.contamination
-    calibration = _calibration(method.calibration or "boundary", method.resamples, _CALIBRATIONS)
-    model = model_from(options.model, samples.shape[1])
-    settings |= {"calibration": calibration, "tau": _tau(method, calibration, share)}
-    if method.aggregate:
+    calibration = _calibration(options.calibration or "boundary", options.resamples, _CALIBRATIONS)
+    model, share = model_from(options, samples.shape[1]), options.contamination
+    settings |= {"calibration": calibration, "tau": _tau(options, calibration)}
+    if options.aggregate:
         return sb.robust_ksdagg_test(samples, model, share, **settings)
-    settings["jumps"] = "auto" if method.jumps else None
+    settings["jumps"] = "auto" if options.jumps else None
     if share is not None:
         return sb.robust_ksd_test(samples, model, contamination=share, **settings)
-    return sb.ksd_test(samples, model, radius=_radius(tolerance), **settings)
+    return sb.ksd_test(samples, model, radius=_radius(options), **settings)
 
 
 def _test_family(samples: Any, options: opt.GoodnessOfFit, settings: dict[str, Any]) -> Any:
     """A family has its parameters fitted; what describes a known model does not go with it."""
-    model, method, share = options.model, options.method, options.tolerance.contamination or 0.0
-    others: dict[str, Any] = {"--model": model.model, "--log-density": model.log_density, "--backend": model.backend}
-    others |= {"--tau": method.tau, "--jumps": method.jumps or None, "--aggregate": method.aggregate or None}
-    for name in (name for name, given in {**others, "--radius": options.tolerance.radius}.items() if given is not None):
-        raise ValueError(f"`--fit` tests a family with fitted parameters and goes without `{name}`.")
-    calibration = None
-    if not share or method.calibration is not None:
-        name = method.calibration or "projected"
-        calibration = _calibration(name, method.resamples, _FOR_FAMILIES, " with `--fit`")
-    family = model_from(model, samples.shape[1])
+    for name in ("model", "log_density", "backend", "tau", "jumps", "aggregate", "radius"):
+        if vars(options)[name] not in (None, False):
+            flag = f"--{name.replace('_', '-')}"
+            raise ValueError(f"`--fit` tests a family with fitted parameters and goes without `{flag}`.")
+    share, calibration = options.contamination or 0.0, None
+    if not share or options.calibration is not None:
+        name = options.calibration or "projected"
+        calibration = _calibration(name, options.resamples, _FOR_FAMILIES, " with `--fit`")
+    family = model_from(options, samples.shape[1])
     return sb.fit_test(samples, family, contamination=share, calibration=calibration, **settings)
 
 
@@ -262,16 +254,14 @@ def _calibration(name: str, resamples: int, known: dict[str, Callable[[int], Any
     return known[name](resamples)
 
 
-def _tau(method: opt.Method, calibration: Any, share: float | None) -> str | float:
-    if method.tau is None:
-        of_sample = (share is None or method.jumps) and not calibration.needs_upper_bound
+def _tau(options: opt.GoodnessOfFit, calibration: Any) -> str | float:
+    if options.tau is None:
+        of_sample = (options.contamination is None or options.jumps) and not calibration.needs_upper_bound
         return "sample" if of_sample else str(calibration.default_tau)
-    if method.tau in {"best", "auto", "sample", "optimized"}:
-        return method.tau
     try:
-        return float(method.tau)
+        return float(options.tau)
     except ValueError:
-        raise ValueError(f"`--tau` must be best, auto, sample, optimized or a number, got `{method.tau}`.") from None
+        return options.tau  # one of some words, which the test knows
 
 
 # ``steinball monitor``: alarms as JSON for the rows of a feed as they come, and a state that survives a kill.
@@ -279,61 +269,59 @@ def _tau(method: opt.Method, calibration: Any, share: float | None) -> str | flo
 
 def run_monitor(options: opt.Watch) -> int:
     """``steinball monitor``: alarms for the rows of a feed."""
-    promise, state = options.promise, options.state
-    with outcome.ending(debug=state.debug):
-        _check_monitor(promise, state)
-        alone = nullcontext() if state.state is None else only_writer(state.state)
-        with alone, open_feed(options.feed) as feed:
-            with outcome.foreign_code():
-                monitor = _start_monitor(promise, state, feed.columns)
-            alarms = _watch(monitor, feed, state)
-        if state.plot is not None:
-            save_axes(monitor.plot, 1, state.plot)
+    _check_monitor(options)
+    alone = nullcontext() if options.state is None else only_writer(options.state)
+    with alone, open_feed(options) as feed:
+        with outcome.foreign_code():
+            monitor = _start_monitor(options, feed.columns)
+        alarms = _watch(monitor, feed, options)
+    if options.plot is not None:
+        save_axes(monitor.plot, 1, options.plot)
     return REJECTED if alarms else NOT_REJECTED
 
 
-def _check_monitor(promise: opt.Promise, state: opt.State) -> None:
+def _check_monitor(options: opt.Watch) -> None:
     """Refuse what is missing and options that do not go together, before a row is read."""
-    for missing in (name for name in ("model", "contamination") if vars(promise)[name] is None):
+    for missing in (name for name in ("model", "contamination") if vars(options)[name] is None):
         raise ValueError(f"give `--{missing}`, as in `--model normal:mean=0,sd=1 --contamination 5%`.")
-    if not 1.0 < promise.expected_run < math.inf:
-        raise ValueError(f"`--expected-run` must be a number of rows above 1, got {promise.expected_run:g}.")
-    if state.again and state.state is None:
+    if not 1.0 < options.expected_run < math.inf:
+        raise ValueError(f"`--expected-run` must be a number of rows above 1, got {options.expected_run:g}.")
+    if options.again and options.state is None:
         raise ValueError("`--again` skips the rows that a state has counted; give `--state FILE.npz`.")
-    if state.plot is not None:
-        check_picture(state.plot)
+    if options.plot is not None:
+        check_picture(options.plot)
 
 
-def _start_monitor(promise: opt.Promise, state: opt.State, columns: int) -> sb.Monitor:
+def _start_monitor(options: opt.Watch, columns: int) -> sb.Monitor:
     """The monitor of a feed with so many columns: a new one, or the one that the file of the state holds."""
-    share, run = promise.contamination or 0.0, promise.expected_run
-    model = model_from(opt.Model(promise.model), columns)
-    if state.state is None or not Path(state.state).exists():
+    share, run, state = options.contamination or 0.0, options.expected_run, options.state
+    model = model_from(options, columns)
+    if state is None or not Path(state).exists():
         return sb.Monitor(model, share, run)
-    monitor = sb.Monitor.load(state.state, model)
+    monitor = sb.Monitor.load(state, model)
     if (monitor.contamination, monitor.expected_run) != (share, run):
         raise ValueError(
-            f"`{state.state}` is the state of `--contamination {monitor.contamination:g} --expected-run "
+            f"`{state}` is the state of `--contamination {monitor.contamination:g} --expected-run "
             f"{monitor.expected_run:g}`, got {share:g} and {run:g}. Give the same, or another file."
         )
     return monitor
 
 
-def _watch(monitor: sb.Monitor, feed: TextRows, state: opt.State) -> int:
+def _watch(monitor: sb.Monitor, feed: TextRows, options: opt.Watch) -> int:
     """Take in all rows of a feed; the number of alarms.
 
     Alarms are written before the state: a process that is killed in between says them again, and loses none.
     """
     before = monitor.n_alarms
     try:
-        for rows in complete_rows(feed, monitor.n if state.again else 0):
+        for rows in complete_rows(feed, monitor.n if options.again else 0):
             with outcome.foreign_code():
                 alarms = monitor.update(rows)
-            lines = _row_lines(monitor, alarms) if state.every else [_alarm_line(alarm, feed) for alarm in alarms]
+            lines = _row_lines(monitor, alarms) if options.every else [_alarm_line(alarm, feed) for alarm in alarms]
             if lines:
                 write("".join(f"{line}\n" for line in lines))
-            if state.state is not None:
-                monitor.save(state.state)
+            if options.state is not None:
+                monitor.save(options.state)
     finally:  # also after an error: the rows behind these are to be fed again
         say(f"{count(monitor.n, 'row')} so far, {count(monitor.n_alarms, 'alarm')}")
     return monitor.n_alarms - before
@@ -421,10 +409,10 @@ def demonstrate(output: str | None = None) -> str:
 
 
 _COMMANDS: dict[type, Callable[[Any], int]] = {
-    opt.Check: partial(run_test, lambda options: _asked(options.question), _check),
-    opt.Compare: partial(run_test, lambda options: _named_models(options.models), _compare),
+    opt.Check: partial(run_test, _asked, _check),
+    opt.Compare: partial(run_test, _named_models, _compare),
     opt.Demo: run_demo,
     opt.GoodnessOfFit: partial(run_test, _check_test, _test),
-    opt.PredictionCheck: partial(run_test, lambda options: _asked(options.question), _predictive),
+    opt.PredictionCheck: partial(run_test, _asked, _predictive),
     opt.Watch: run_monitor,
 }

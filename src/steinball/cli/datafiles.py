@@ -49,31 +49,31 @@ def read_parquet(file: DataFile, check: Check) -> tuple[NDArray[Any], tuple[str,
             schema, names = opened.schema_arrow, opened.schema_arrow.names
             marked = (schema.pandas_metadata or {}).get("index_columns", [])  # one that only counts is no column
             chosen = choose_columns(file.columns, names, len(names), [name for name in marked if isinstance(name, str)])
-            widths = [_width(opened, schema.field(i)) for i in chosen]
-            matrix = _matrix(opened, chosen, widths, file, check)
+            widths = {i: _width(opened, schema.field(i)) for i in chosen}
+            matrix = _matrix(opened, widths, file, check)
     except pyarrow.ArrowException as error:
         raise ValueError(f"`{file.data}` could not be read as Parquet: {error}") from None
-    called = ([names[i]] if width == 1 else [f"{names[i]}[{k}]" for k in range(width)]
-              for i, width in zip(chosen, widths, strict=True))  # fmt: skip
-    return matrix, tuple(name for group in called for name in group)
+    return matrix, tuple(
+        names[i] if width == 1 else f"{names[i]}[{k}]" for i, width in widths.items() for k in range(width)
+    )
 
 
-def _matrix(opened: Any, chosen: Sequence[int], widths: list[int], file: DataFile, check: Check) -> NDArray[Any]:
-    """The chosen columns as one array, filled a few rows at a time, row group by row group."""
+def _matrix(opened: Any, widths: dict[int, int], file: DataFile, check: Check) -> NDArray[Any]:
+    """The columns at these places, of so many numbers each, as one array that is filled a few rows at a time."""
     schema, n, drop = opened.schema_arrow, opened.metadata.num_rows, file.missing == "drop"
-    names, wanted = schema.names, sorted({schema.names[i] for i in chosen})
-    dtype = np.result_type(*(_dtype(schema.field(i), file.data) for i in chosen))
+    names, wanted = schema.names, sorted({schema.names[i] for i in widths})
+    dtype = np.result_type(*(_dtype(schema.field(i), file.data) for i in widths))
     dtype = np.result_type(dtype, np.float64) if drop and dtype.kind != "f" else dtype
-    check(n * sum(widths) * dtype.itemsize, 1.0)
-    matrix, start, places = np.empty((n, sum(widths)), dtype=dtype), 0, np.cumsum([0, *widths])
-    for group in range(opened.num_row_groups):
-        for batch in opened.iter_batches(_ROWS_AT_ONCE, row_groups=[group], columns=wanted):
-            stop = start + batch.num_rows
-            for k, i in enumerate(chosen):
-                same_name = batch.schema.get_all_field_indices(names[i])
-                column, name = batch.column(same_name[names[:i].count(names[i])]), f"`{names[i]}` of `{file.data}`"
-                matrix[start:stop, places[k] : places[k + 1]] = _numbers_of_rows(column, widths[k], name, start, drop)
-            start = stop
+    check(n * sum(widths.values()) * dtype.itemsize, 1.0)
+    matrix, start = np.empty((n, sum(widths.values())), dtype=dtype), 0
+    for batch in opened.iter_batches(_ROWS_AT_ONCE, columns=wanted):
+        parts = []
+        for i, width in widths.items():
+            same_name = batch.schema.get_all_field_indices(names[i])
+            column, name = batch.column(same_name[names[:i].count(names[i])]), f"`{names[i]}` of `{file.data}`"
+            parts.append(_numbers_of_rows(column, width, name, start, drop))
+        matrix[start : start + batch.num_rows] = np.hstack(parts)
+        start += batch.num_rows
     return matrix
 
 
@@ -119,12 +119,17 @@ def _numbers_of_rows(column: Any, width: int, name: str, start: int, drop: bool)
     if not there.all():
         known, values = values, np.full((len(there), width), np.nan)
         values[there] = known
-    for row, k in np.argwhere(np.isinf(values) if drop else ~np.isfinite(values)):
-        missing = bool(np.isnan(values[row, k]))
-        what = "no number" if missing else values[row, k]
-        remedy = "remove or impute it" + ", or drop such rows: `--missing drop`" * missing
-        raise ValueError(f"column {name} has {what} in row {start + row + 1}; {remedy}.")
+    _refuse_not_finite(values, [name] * width, start, drop)
     return values
+
+
+def _refuse_not_finite(values: NDArray[Any], names: Sequence[str], start: int, drop: bool) -> None:
+    """Refuse what is no number in some rows of columns, but for values that are missing and are dropped later."""
+    for row, k in np.argwhere(np.isinf(values) if drop else ~np.isfinite(values)):
+        what, also = values[row, k], ""
+        if np.isnan(what):
+            what, also = "no number", ", or drop such rows: `--missing drop`"
+        raise ValueError(f"column {names[k]} has {what} in row {start + row + 1}; remove or impute it{also}.")
 
 
 _TEXT = {".csv", ".tsv", ".txt", ".dat"}
@@ -171,9 +176,7 @@ def read_table(file: DataFile, memory_limit: int | str | None = None) -> Table:
         table = Table(*read_parquet(file, check))
     else:
         table = Table(_numeric_matrix(_array(file, suffix, check), file))
-    table = table.complete() if file.missing == "drop" else table
-    _refuse_not_finite(table, file.data)
-    return table
+    return table.complete() if file.missing == "drop" else table
 
 
 def check_format(file: DataFile, suffix: str) -> None:
@@ -258,12 +261,9 @@ def _numeric_matrix(values: NDArray[Any], file: DataFile) -> NDArray[Any]:
     if values.ndim not in (1, 2) or values.shape[1:] == (0,):
         raise ValueError(f"`{file.data}` must hold an array of shape (n,) or (n, d), got {values.shape}.")
     matrix = values[:, None] if values.ndim == 1 else values
-    return matrix if file.columns is None else matrix[:, choose_columns(file.columns, None, matrix.shape[1])]
-
-
-def _refuse_not_finite(table: Table, source: str) -> None:
-    for start in range(0, len(table.samples), _ROWS_AT_ONCE):
-        for below, column in np.argwhere(~np.isfinite(table.samples[start : start + _ROWS_AT_ONCE])):
-            place = start + below
-            row, value = place if table.rows is None else table.rows[place], table.samples[place, column]
-            raise ValueError(f"`{source}` has {value} in row {row + 1}, column {column + 1}; remove or impute it.")
+    chosen = choose_columns(file.columns, None, matrix.shape[1])
+    matrix = matrix if file.columns is None else matrix[:, chosen]
+    names = [f"{i + 1} of `{file.data}`" for i in chosen]
+    for start in range(0, len(matrix), _ROWS_AT_ONCE):
+        _refuse_not_finite(matrix[start : start + _ROWS_AT_ONCE], names, start, file.missing == "drop")
+    return matrix

@@ -111,17 +111,15 @@ def model_from(chosen: Model, dimension: int) -> Any:
     >>> model_from(Model("normal:mean=0,sd=2"), dimension=3).covariance.diagonal()
     array([4., 4., 4.])
     """
-    model, log_density = chosen.model, chosen.log_density
-    if chosen.fit is not None:
-        if model is not None or log_density is not None:
-            raise ValueError("give one of `--model`, `--log-density` and `--fit`.")
-        return load(chosen.fit) if python_file(chosen.fit) else chosen.fit
-    if log_density is not None and model is None:
+    model, log_density, family = chosen.model, chosen.log_density, chosen.fit
+    if [model, log_density, family].count(None) != 2:
+        raise ValueError("give one of `--model`, `--log-density` and `--fit`.")
+    if log_density is not None:
         return _differentiated(log_density, chosen.backend or "numerical")
-    if model is None or log_density is not None:
-        raise ValueError("give one of `--model` and `--log-density`.")
     if chosen.backend is not None:
         raise ValueError(f"`--backend {chosen.backend}` differentiates a log density; it goes with `--log-density`.")
+    if model is None:
+        return load(str(family)) if python_file(family) else family
     if python_file(model):
         return _load_model(model)
     return _scipy_distribution(model) if model.startswith("scipy:") else _built_in(model, dimension)

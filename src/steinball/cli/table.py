@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from steinball.frames import Labels
 from steinball.text import count, wrap
-from steinball_command.options import DataFile, Predicted
+from steinball_command.options import Predicted, PredictionCheck
 
 _INDEX = re.compile(r"Unnamed: 0(\.\d+)?|__index_level_\d+__")  # what pandas calls an index without a name
 
@@ -151,9 +151,9 @@ def _position(wanted: str, names: Sequence[str] | None, width: int) -> int | Non
 # Predictions: which column is y, which are the law, and which are features.
 
 
-def prediction_columns(file: DataFile, predicted: Predicted) -> list[str]:
+def prediction_columns(predicted: PredictionCheck) -> list[str]:
     """The texts that name columns: of single values (y, mean, sd, censoring), of features and of draws."""
-    if file.columns is not None:
+    if predicted.columns is not None:
         raise ValueError("`--columns` is not read here: name the columns by `--y`, `--mean`, `--sd` and `--features`.")
     if predicted.y is None:
         raise ValueError("give `--y`, the column of observed values.")

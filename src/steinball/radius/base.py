@@ -1,4 +1,4 @@
-"""What a radius is and what it says of its set: stated numbers, the KSD of something else, and sums of radii."""
+"""What a radius is and what it says of its set; a stated number, an error of the score, the KSD of something, a sum."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from steinball.gram.whole import DenseGram
 from steinball.models.knowledge import Knowledge
 from steinball.problem import Problem
 from steinball.tau.certificate import Supremum, is_upper_bound
+from steinball.tau.isotropic import kernel_constants
 
 
 class Radius(ABC):
@@ -141,6 +142,40 @@ class FixedRadius(Radius):
     def __call__(self, problem: Problem, tau: Supremum) -> float:
         """The number."""
         return self.value
+
+
+@dataclass(frozen=True)
+class ScoreError(Radius):
+    r"""A score that is itself approximate, to be added to any other tolerance θ₀
+
+    .. math:: \theta = \sqrt{h(0)} \, \delta, \qquad
+       \delta \ge \mathbb{E} \left| w(X) (\hat s(X) - s(X)) \right|,
+
+    where ŝ is the score that the test uses and s the exact one: a fitted network, a subsampled likelihood, finite
+    differences. δ may also bound the root mean square, which is larger.
+
+    Parameters
+    ----------
+    delta : float
+        δ ≥ 0, under the exact model: then θ₀ may be any radius computed, as it is, with ŝ. (A bound under the law of
+        the data serves a θ₀ that was computed with s.)
+
+    Examples
+    --------
+    >>> from steinball.radius import Huber
+    >>> Huber(0.05) + ScoreError(0.01)
+    Huber(contamination=0.05) + ScoreError(delta=0.01)
+    """
+
+    delta: float
+    needs_bounded = False
+
+    def __post_init__(self) -> None:
+        vars(self).update(delta=as_number(self.delta, "delta", low=0.0))
+
+    def __call__(self, problem: Problem, tau: Supremum) -> float:
+        """√h(0) δ."""
+        return math.sqrt(kernel_constants(problem.stein.kernel)[0]) * self.delta * problem.rows.score_stretch
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,4 +1,4 @@
-"""Stated departures from the model: contamination, divergences, displacements, and errors of the score."""
+"""Stated departures from the model: contamination, divergences and displacements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from steinball.models.knowledge import Knowledge
 from steinball.problem import Problem
 from steinball.radius.base import Radius, within_all
 from steinball.tau.certificate import Supremum
-from steinball.tau.isotropic import diameter, kernel_constants, lipschitz_constant
+from steinball.tau.isotropic import diameter, lipschitz_constant
 
 
 class WithinVariation(Radius):
@@ -241,7 +241,8 @@ class ChiSquared(Radius):
         if not problem.evaluable:
             raise TypeError(f"`ChiSquared` needs the score at draws of the model; {problem.unknown_elsewhere}.")
         m = self.n_draws if self.draws is None else len(self.draws)
-        found = problem.once(f"operator norm {m} {id(self.draws)}", lambda: self._largest_eigenvalue(problem))
+        which = m if self.draws is None else to_host(self.draws).tobytes()
+        found = problem.once(("operator norm", which), lambda: self._largest_eigenvalue(problem))
         return tau.value * chernoff_upper(found / tau.value, m, 1.0 - self.confidence)
 
     def _largest_eigenvalue(self, problem: Problem) -> float:
@@ -313,37 +314,3 @@ class Wasserstein(Radius):
         """L W₁, at most √τ."""
         farthest = self.distance * problem.rows.stretch
         return within_all(self.constant(problem).value * farthest, tau) if farthest > 0.0 else 0.0
-
-
-@dataclass(frozen=True)
-class ScoreError(Radius):
-    r"""A score that is itself approximate, to be added to any other tolerance θ₀
-
-    .. math:: \theta = \sqrt{h(0)} \, \delta, \qquad
-       \delta \ge \mathbb{E} \left| w(X) (\hat s(X) - s(X)) \right|,
-
-    where ŝ is the score that the test uses and s the exact one: a fitted network, a subsampled likelihood, finite
-    differences. δ may also bound the root mean square, which is larger.
-
-    Parameters
-    ----------
-    delta : float
-        δ ≥ 0, under the exact model: then θ₀ may be any radius computed, as it is, with ŝ. (A bound under the law of
-        the data serves a θ₀ that was computed with s.)
-
-    Examples
-    --------
-    >>> from steinball.radius import Huber
-    >>> Huber(0.05) + ScoreError(0.01)
-    Huber(contamination=0.05) + ScoreError(delta=0.01)
-    """
-
-    delta: float
-    needs_bounded = False
-
-    def __post_init__(self) -> None:
-        vars(self).update(delta=as_number(self.delta, "delta", low=0.0))
-
-    def __call__(self, problem: Problem, tau: Supremum) -> float:
-        """√h(0) δ."""
-        return math.sqrt(kernel_constants(problem.stein.kernel)[0]) * self.delta * problem.rows.score_stretch
