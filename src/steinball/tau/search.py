@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -132,7 +132,7 @@ class Surface:
     @classmethod
     def of(cls, problem: Problem) -> Surface:
         eps = float(namespace(problem.samples).finfo(problem.samples.dtype).eps)
-        return cls(problem.diagonal_at, cloud_of(problem), eps ** (1 / 3))
+        return cls(problem.diagonal_at, problem.rows.cloud, eps ** (1 / 3))
 
     def climb(self, start: Floats, **options: Any) -> Floats:
         """Ascend log u from ``start``."""
@@ -224,7 +224,7 @@ class Cloud:
         directions = directions / np.where(norms > 0.0, norms, 1.0)
         return cls(center, spread, max(spread, float(distance.max())), directions, axes)
 
-    @property
+    @cached_property
     def decades(self) -> Floats:
         """Points along rays and axes, ten to a million times the spread from the center, (decades, rays, d)."""
         return self.center + self.spread * _DECADES[:, None, None] * np.vstack([self.directions, self.axes])
@@ -232,11 +232,6 @@ class Cloud:
     def rays(self, length: float | Floats) -> Floats:
         """Points at that distance from the center, towards the farthest samples and at random."""
         return self.center + length * self.directions
-
-
-def cloud_of(problem: Problem) -> Cloud:
-    """Where the samples of a problem lie, found out once."""
-    return problem.once("cloud", lambda: Cloud.of(problem.host_samples, problem.support))
 
 
 def _open_directions(directions: Floats, low: Any, high: Any) -> Floats:
