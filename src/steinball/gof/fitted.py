@@ -310,11 +310,12 @@ class _Task:
     def at_the_fit(self, family: Family, estimator: Estimator, calibration: Calibration | None) -> FitResult:
         """A decision at the fitted model."""
         choose = partial(self._stein, family, estimator)
-        stein = choose(self.samples, None)
+        likeliest = family.model(family.fit(self.host)) if isinstance(estimator, MaximumLikelihood) else None
+        stein = choose(self.samples, likeliest)
         estimate = estimator.estimate(family, self.host, stein)
         pulls = estimate.influence(self.host) if estimate.pulls is None else estimate.pulls
         fitted = FittedModel(
-            family.model(estimate.params),
+            family.model(estimate.params) if likeliest is None else likeliest,
             partial(_refit_model, family, estimator, choose),
             partial(family.free_scores, estimate.params),
             None if estimator.minimizes_ksd else pulls,

@@ -128,7 +128,8 @@ def _sums(tile: Array, rows: Strip, columns: Strip, fused: bool) -> tuple[Array,
 
 def _direction_products(tile: Array, rows: Strip, columns: Strip) -> tuple[Array, Array]:
     xp = namespace(tile)
-    across, down = xp.matmul(columns.directions, tile.T), xp.matmul(rows.directions, tile)
+    across = xp.matmul(columns.directions, tile.T)
+    down = across if rows is columns else xp.matmul(rows.directions, tile)
     return across * rows.weight[None, :], down * columns.weight[None, :]
 
 
