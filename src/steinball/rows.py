@@ -24,6 +24,7 @@ from steinball.models.standardized import standardized
 from steinball.models.support import Move, Support, off_edges, place
 from steinball.regions.source import find_grid, spread_over_cells
 from steinball.stein import SteinKernel, center_of
+from steinball.tau.search import Cloud
 from steinball.tau.tilting import check_edges, choose_tilt
 from steinball.tilts import Tilt
 
@@ -217,6 +218,11 @@ class Rows:
 
     # Kernel and tilt.
 
+    @cached_property
+    def cloud(self) -> Cloud:
+        """Where the samples lie."""
+        return Cloud.of(to_host(self.samples), Knowledge(self.model).support)
+
     def median_distance(self) -> float:
         """The median distance between samples; where they must not be looked at, between draws of the model; in
         standardized coordinates that of a normal distribution, which is fixed in advance."""
@@ -248,7 +254,8 @@ class Rows:
             raise ValueError(f'`tilt` must be a tilt, None or "auto", got {word!r}.')
 
         def choose() -> Tilt | None:
-            return choose_tilt(self._around(), self.model, kernel)
+            far_out = None if self.predictable else lambda: self.cloud.decades
+            return choose_tilt(self._around(), self.model, kernel, far_out)
 
         def choose_once() -> tuple[Tilt | None] | None:  # a power of the density holds the model, and is not kept
             found = choose()
@@ -276,11 +283,12 @@ class Rows:
 
     def within_reach(self) -> Rows:
         """The same rows with those that are too far out to be squared moved in."""
-        if self.unstandardized is None:
-            return dataclasses.replace(self, samples=within_reach(self.samples))
-        near = within_reach(self.unstandardized)
-        if near is self.unstandardized:
+        passed = self.samples if self.unstandardized is None else self.unstandardized
+        near = within_reach(passed)
+        if near is passed:
             return self
+        if self.unstandardized is None:
+            return dataclasses.replace(self, samples=near)
         return dataclasses.replace(self, samples=self.moves[-1](near), unstandardized=near)
 
     def _around(self) -> Array:

@@ -16,6 +16,7 @@ from steinball.arrays import Array, Floats, as_samples, as_scores, check_resampl
 from steinball.cautions import DependentRowsWarning
 from steinball.checks.rows import repeated_rows
 from steinball.gram.base import GramSummary
+from steinball.gram.workers import single_threaded_algebra
 from steinball.kernels import InverseMultiquadric
 from steinball.models.base import from_scores
 from steinball.models.gaussian import Gaussian
@@ -76,6 +77,7 @@ _SUSPICIOUS = 3.0  # standard errors below which no permutation is worth its tim
 _WORTH_A_LOOK = 2.5  # the same for the first look, whose standard errors are rougher
 _LEAST_ROWS = 20
 _BAND = 64  # rows of one block beside the diagonal
+_ORDERS = 32  # random orders that are looked at together, at most
 _TOGETHER = np.array([2, 4, 8, 16])  # lags that are also added up: weak dependence that lasts
 _WINDOW = 5.0  # Sokal's: lags are summed up to this many times the time that they add up to
 
@@ -221,18 +223,20 @@ class _Neighbors:
         return np.concatenate(found)
 
     def _excesses(self, sums: Floats, variance: float) -> Floats:
-        """Each lag, then the first 2, 4, 8 and 16 together, in standard errors."""
+        """Each lag, then the first 2, 4, 8 and 16 together, in standard errors; sums (…, lags)."""
         if not variance > 0.0:
-            return np.zeros(len(sums))
+            return np.zeros(sums.shape)
         single = sums / np.sqrt(variance * self._counts)
-        together = _TOGETHER[len(single) >= _TOGETHER]
-        return np.concatenate([single, np.cumsum(single)[together - 1] / np.sqrt(together)])
+        together = _TOGETHER[len(self._lags) >= _TOGETHER]
+        added = np.cumsum(single, axis=-1)[..., together - 1] / np.sqrt(together)
+        return np.concatenate([single, added], axis=-1)
 
     @cached_property
     def _centered(self) -> Floats:
         """The double-centered Gram matrix, less the mean of its off-diagonal entries."""
         points = self.problem.points
-        block = self.problem.stein.block(points, points)
+        with single_threaded_algebra():  # threads that were woken for so little would be in the way of what follows
+            block = self.problem.stein.block(points, points)
         means = block.mean(axis=0)
         block = block - means[:, None] - means[None, :] + means.mean()
         m = len(block)
@@ -243,33 +247,32 @@ class _Neighbors:
         square, diagonal = np.square(self._centered), np.diag(self._centered)
         return float(square.sum() - np.square(diagonal).sum()) / (len(square) * (len(square) - 1))
 
-    @cached_property
-    def _places(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-        """The first and the second of all pairs, lag by lag, and where each lag begins."""
-        places = np.arange(len(self.rows)).reshape(-1, self.length)
-        first = np.concatenate([places[:, :-k].ravel() for k in self._lags])
-        second = np.concatenate([places[:, k:].ravel() for k in self._lags])
-        return first, second, np.cumsum([0, *self._counts[:-1]])
-
-    def excesses(self, order: NDArray[np.intp]) -> Floats:
-        """The excesses for the rows in another order."""
-        first, second, starts = self._places
-        near = self._centered.ravel().take(order[first] * len(order) + order[second])
-        return self._excesses(np.add.reduceat(near, starts), self._variance)
+    def excesses(self, orders: NDArray[np.intp]) -> Floats:
+        """The excesses for the rows in other orders (k, m), one row for each order."""
+        entries, sums = self._centered.ravel(), []
+        columns = orders.reshape(len(orders), -1, self.length)
+        rows = columns * len(self.rows)
+        for lag, count in zip(self._lags, self._counts, strict=True):
+            near = entries.take(rows[:, :, :-lag] + columns[:, :, lag:])
+            sums.append(np.add.reduceat(near.ravel(), count * np.arange(len(orders))))
+        return self._excesses(np.stack(sums, axis=1), self._variance)
 
 
 def _calibrated(near: _Neighbors) -> Dependence:
     """The largest excess and its p-value among random orders, with an early end where that can no longer be small."""
-    m, rng, reached = len(near.rows), np.random.default_rng(0), 0
-    found = near.excesses(np.arange(m))
+    m, rng, reached = len(near.rows), np.random.default_rng(0), np.empty(0, dtype=bool)
+    (found,) = near.excesses(np.arange(m)[None, :])
     lag, largest = int(np.argmax(found[: len(near._lags)])) + 1, float(found.max())
     if not largest >= _SUSPICIOUS:
         return Dependence(lag, largest, 1.0)
-    for done in range(1, N_PERMUTATIONS + 1):
-        reached += bool(near.excesses(rng.permutation(m)).max() >= largest)
-        if 1 + reached > RARE * (1 + N_PERMUTATIONS):
-            return Dependence(lag, largest, (1 + reached) / (1 + done))
-    return Dependence(lag, largest, (1 + reached) / (1 + N_PERMUTATIONS))
+    while len(reached) < N_PERMUTATIONS:
+        few = min(max(1, len(reached)), _ORDERS, N_PERMUTATIONS - len(reached))
+        orders = np.stack([rng.permutation(m) for _ in range(few)])
+        reached = np.append(reached, near.excesses(orders).max(axis=1) >= largest)
+        counts = 1 + np.cumsum(reached)
+        if (over := np.flatnonzero(counts > RARE * (1 + N_PERMUTATIONS))).size:
+            return Dependence(lag, largest, float(counts[over[0]] / (2 + over[0])))
+    return Dependence(lag, largest, float(counts[-1] / (1 + N_PERMUTATIONS)))
 
 
 @np.errstate(over="ignore", invalid="ignore")

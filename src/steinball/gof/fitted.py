@@ -244,11 +244,13 @@ class _Task:
 
     def at_a_member(self, family: Family, known: dict[str, float]) -> FitResult:
         """A decision at the fitted member; by refitting where the projection is not exact enough and fits are quick."""
-        x, stein = to_host(self.samples), self.choose(self.samples)
+        x = to_host(self.samples)
+        likeliest = family.model(family.fit(x)) if isinstance(self.estimator, MaximumLikelihood) else None
+        stein = self.choose(self.samples, likeliest)
         estimate = self.estimator.estimate(family, x, stein)
         pulls = estimate.influence(x) if estimate.pulls is None else estimate.pulls
         fitted = FittedModel(
-            family.model(estimate.params),
+            family.model(estimate.params) if likeliest is None else likeliest,
             partial(self._refitted, family),
             partial(family.free_scores, estimate.params),
             None if self.estimator.minimizes_ksd else pulls,

@@ -15,6 +15,8 @@ from steinball.gram.request import Request
 from steinball.gram.weights import gather
 from steinball.stein import SteinKernel, SteinPoints
 
+_COLUMNS = 64  # of a symmetric matrix that are multiplied together
+
 
 class Asked(NamedTuple):
     """A request in arrays with one column for every point, and no rows where nothing is asked for.
@@ -86,10 +88,31 @@ def tile_sums(stein: SteinKernel, rows: Strip, columns: Strip, fused: bool = Fal
         answers.append(earlier_sums(block, rows.places, columns.places))
     if rows.directions.shape[0]:
         answers.append(_direction_products(tile, rows, columns))
+    across, down = (xp.concat(list(parts), axis=0) for parts in zip(*answers, strict=True))
+    return _forms(rows, columns, tile), across, down
+
+
+def _forms(rows: Strip, columns: Strip, tile: Array) -> Array:
+    """v u v′ for every bootstrap row; a tile of NumPy on the diagonal is one strip against itself."""
+    if isinstance(tile, np.ndarray):
+        whole = rows is not columns
+        return np.vecdot(rows.bootstrap @ tile, columns.bootstrap) if whole else symmetric_forms(rows.bootstrap, tile)
+    xp = namespace(tile)
     products = xp.matmul(rows.bootstrap, tile)
     products *= columns.bootstrap
-    across, down = (xp.concat(list(parts), axis=0) for parts in zip(*answers, strict=True))
-    return xp.sum(products, axis=1), across, down
+    return xp.sum(products, axis=1)
+
+
+def symmetric_forms(rows: Floats, matrix: Floats) -> Floats:
+    """v u vᵀ for every row v (B, m) and a symmetric u (m, m), of which blocks below the diagonal stand for those above:
+    fewer operations than a whole product."""
+    forms = np.zeros(len(rows), rows.dtype)
+    for start in range(0, len(matrix), _COLUMNS):
+        stop = start + _COLUMNS
+        below = 2.0 * matrix[start:, start:stop]
+        below[:_COLUMNS] *= 0.5  # the block on the diagonal has no mirror image
+        forms += np.vecdot(rows[:, start:] @ below, rows[:, start:stop])
+    return forms
 
 
 def _sums(tile: Array, rows: Strip, columns: Strip, fused: bool) -> tuple[Array, Array]:
@@ -105,7 +128,8 @@ def _sums(tile: Array, rows: Strip, columns: Strip, fused: bool) -> tuple[Array,
 
 def _direction_products(tile: Array, rows: Strip, columns: Strip) -> tuple[Array, Array]:
     xp = namespace(tile)
-    across, down = xp.matmul(columns.directions, tile.T), xp.matmul(rows.directions, tile)
+    across = xp.matmul(columns.directions, tile.T)
+    down = across if rows is columns else xp.matmul(rows.directions, tile)
     return across * rows.weight[None, :], down * columns.weight[None, :]
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from steinball.arrays import Array, Floats, dtype_name, generator_at, like, namespace, take_rows, to_host
 from steinball.gram.base import Gram, GramSummary, further_answers, mean_squares
 from steinball.gram.request import Replicates, Request
-from steinball.gram.tiles import Asked, PrefixNorms, PrefixSums, earlier_sums
+from steinball.gram.tiles import Asked, PrefixNorms, PrefixSums, earlier_sums, symmetric_forms
 from steinball.gram.workers import share_threads
 from steinball.models.knowledge import Knowledge
 from steinball.models.support import off_edges
@@ -40,7 +40,9 @@ class DenseGram:
             drawn = Asked.of(request, n)
             asked = drawn.beside(matrix)
             rows = xp.astype(asked.weights, matrix.dtype)
-            forms = to_host(xp.sum(xp.matmul(rows, matrix) * rows, axis=1)) / n**2
+            host = isinstance(matrix, np.ndarray)
+            forms = symmetric_forms(rows, matrix) if host else xp.sum(xp.matmul(rows, matrix) * rows, axis=1)
+            forms = to_host(forms) / n**2
             linear = to_host(xp.matmul(rows, row_means)) / n
             further = xp.matmul(asked.directions, matrix)
             if places := asked.orders():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -125,7 +125,7 @@ class Surface:
     """u(x, x) as something to climb: values, where the samples lie, and a step for differences in their spread."""
 
     def __init__(self, problem: Problem) -> None:
-        self.value, self.cloud = problem.diagonal_at, cloud_of(problem)
+        self.value, self.cloud = problem.diagonal_at, problem.rows.cloud
         self.step = float(namespace(problem.samples).finfo(problem.samples.dtype).eps) ** (1 / 3)
 
     def climb(self, start: Floats, **options: Any) -> Floats:
@@ -218,7 +218,7 @@ class Cloud:
         directions = directions / np.where(norms > 0.0, norms, 1.0)
         return cls(center, spread, max(spread, float(distance.max())), directions, axes)
 
-    @property
+    @cached_property
     def decades(self) -> Floats:
         """Points along rays and axes, ten to a million times the spread from the center, (decades, rays, d)."""
         return self.center + self.spread * _DECADES[:, None, None] * np.vstack([self.directions, self.axes])
@@ -226,11 +226,6 @@ class Cloud:
     def rays(self, length: float | Floats) -> Floats:
         """Points at that distance from the center, towards the farthest samples and at random."""
         return self.center + length * self.directions
-
-
-def cloud_of(problem: Problem) -> Cloud:
-    """Where the samples of a problem lie, found out once."""
-    return problem.once("cloud", lambda: Cloud.of(problem.host_samples, problem.support))
 
 
 def _open_directions(directions: Floats, low: Any, high: Any) -> Floats:

@@ -14,7 +14,7 @@ from steinball.gram.base import check_rows
 from steinball.models.knowledge import Knowledge
 from steinball.remarks import Remark
 from steinball.tau.certificate import MOST_BOXES, Supremum, UncertifiedError, best_upper_bound, bound_without_search
-from steinball.tau.search import Ball, Box, cloud_of, largest_finite, largest_known, localized, optimized
+from steinball.tau.search import Ball, Box, largest_finite, largest_known, localized, optimized
 from steinball.tau.tilting import find_ends, finite_decades
 
 if TYPE_CHECKING:
@@ -94,30 +94,39 @@ def unbounded_kernel(problem: Problem, what: str) -> Iterator[Remark]:
 
 
 def why_unknown(problem: Problem) -> str:
-    """Why nothing shows whether u(x, x) grows, though the model has a score function; empty where something does.
-
-    What the score raised far out, or that it is not finite even a hundred median distances from the center.
-    """
+    """Why nothing shows whether u(x, x) grows, though the model has a score function; empty where something does."""
     if not problem.evaluable or _is_certain(problem) or _is_declared(problem) or grows(problem):
         return ""
-    found = _along_rays(problem)
+    return problem.once("why unknown", lambda: _failure_along_rays(problem))
+
+
+def _failure_along_rays(problem: Problem) -> str:
+    """What the score raised far out, or that it is not finite even a hundred median distances from the center."""
+    found = _far_out(problem)
     if isinstance(found, str):
         return found
-    return "" if np.isfinite(found[[-1, _SECOND]]).any() else "it is not finite there"
+    return "" if np.isfinite(found[0][[-1, _SECOND]]).any() else "it is not finite there"
 
 
-def _along_rays(problem: Problem) -> Floats | str:
-    """u(x, x) along rays, decade by decade, (decades, rays), or what the score raised there; found out once."""
+def _far_out(problem: Problem) -> tuple[Floats, Floats] | str:
+    """u(x, x) along rays, decade by decade, (decades, rays), and at two lengths beyond every sample, (2, rays), or what
+    the score raised along the rays; found out once, in one call of a score that is defined at all of these points."""
 
-    def look() -> Floats | str:
-        points = cloud_of(problem).decades
-        try:
-            with np.errstate(all="ignore"):
-                return problem.diagonal_at(points.reshape(-1, points.shape[-1])).reshape(points.shape[:2])
-        except Exception as error:  # whatever the user's score raises where it is not defined; it is told
-            return f"{type(error).__name__}: {error}"[:200]
+    def look() -> tuple[Floats, Floats] | str:
+        cloud = problem.rows.cloud
+        decades = cloud.decades.reshape(-1, cloud.decades.shape[-1])
+        beyond = [cloud.rays(far * cloud.reach) for far in _FAR_OUT]
+        with np.errstate(all="ignore"):
+            try:
+                values = problem.diagonal_at(np.vstack([decades, *beyond]))
+            except Exception:  # the user's score need not be defined where it is not: that is told, or unknown
+                try:
+                    values = np.append(problem.diagonal_at(decades), np.full(2 * len(beyond[0]), np.nan))
+                except Exception as error:
+                    return f"{type(error).__name__}: {error}"[:200]
+        return values[: len(decades)].reshape(cloud.decades.shape[:2]), values[len(decades) :].reshape(2, -1)
 
-    return problem.once("along rays", look)
+    return problem.once("far out", look)
 
 
 def grows(problem: Problem) -> bool:
@@ -135,27 +144,19 @@ def _is_certain(problem: Problem) -> bool:
 
 def _grows_somewhere(problem: Problem) -> bool:
     """Whether u(x, x) grows toward an edge, or along rays as far as the score is defined."""
-    if any(_triples(problem, end.points[0], end.points[-1]) for end in find_ends(problem.model, problem.samples)):
-        return True
-    values = _along_rays(problem)
-    if isinstance(values, str):  # the user's score need not be defined so far out: that is unknown, and no growth
+    for end in find_ends(problem.model, problem.samples):
+        if _triples(problem, problem.diagonal_at(end.points[0]), problem.diagonal_at(end.points[-1])):
+            return True
+    found = _far_out(problem)
+    if isinstance(found, str):  # the user's score need not be defined so far out: that is unknown, and no growth
         return False
-    return _overflows(values, float(to_host(problem.diagonal).max())) or _grows_far_out(problem)
-
-
-def _grows_far_out(problem: Problem) -> bool:
-    """Whether u(x, x) triples between two lengths beyond every sample: an outlier at 10⁸ must not hide that u grows."""
-    cloud = cloud_of(problem)
-    try:
-        with np.errstate(all="ignore"):
-            return _triples(problem, *(cloud.rays(far * cloud.reach) for far in _FAR_OUT))
-    except Exception:  # the user's score need not be defined there either
-        return False
+    decades, beyond = found  # beyond every sample: an outlier at 10⁸ must not hide that u grows
+    return _overflows(decades, float(to_host(problem.diagonal).max())) or _triples(problem, *beyond)
 
 
 def _triples(problem: Problem, before: Floats, after: Floats) -> bool:
     """Whether u(x, x) rises by more than three from some places to others, and above what it is at the samples."""
-    first, then = (largest_finite(problem.diagonal_at(places)) for places in (before, after))
+    first, then = largest_finite(before), largest_finite(after)
     return then > 3.0 * max(first, float(to_host(problem.diagonal).max()))
 
 

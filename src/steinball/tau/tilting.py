@@ -149,10 +149,11 @@ def ray_points(model: Any, samples: Array) -> Floats:
     return Cloud.of(to_host(samples), Knowledge(model).support).decades
 
 
-def growth_rate(model: Any, samples: Array) -> float | None:
+def growth_rate(model: Any, samples: Array, far_out: Callable[[], Floats] | None = None) -> float | None:
     r"""r with \|s(x)\| like \|x\|^r far out: what the model declares, or the largest along rays over two decades.
 
-    Infinite where it is more than 8, and ``None`` where nothing can be told.
+    Infinite where it is more than 8, and ``None`` where nothing can be told. ``far_out`` gives the points of the rays,
+    (decades, rays, d), where these are known already.
 
     Examples
     --------
@@ -165,7 +166,8 @@ def growth_rate(model: Any, samples: Array) -> float | None:
     if known.growth is not None or not known.evaluable:
         return known.growth
     with np.errstate(all="ignore"):
-        sizes = np.abs(_scores_of_shells(model, ray_points(model, samples), samples)).max(axis=2)
+        shells = ray_points(model, samples) if far_out is None else far_out()
+        sizes = np.abs(_scores_of_shells(model, shells, samples)).max(axis=2)
         logs = np.log10(np.maximum(sizes, 1e-300))
     rates = _last_slopes(logs)
     if not rates.size:
@@ -230,7 +232,7 @@ _ROUNDING = 0.02  # by which an estimated rate of growth may exceed the true one
 _POWERS = (0.5, 1.0)
 
 
-def choose_tilt(samples: Array, model: Any, kernel: Kernel) -> Tilt | None:
+def choose_tilt(samples: Array, model: Any, kernel: Kernel, far_out: Callable[[], Floats] | None = None) -> Tilt | None:
     r"""The tilt that ``tilt="auto"`` means: one that bounds the Stein kernel, of a large efficiency
 
     .. math:: \mathbb{E}_P\, u(X, X) / \tau
@@ -254,6 +256,8 @@ def choose_tilt(samples: Array, model: Any, kernel: Kernel) -> Tilt | None:
         What is tested.
     kernel : Kernel
         The base kernel; only φ(0) and φ′(0) tr C matter.
+    far_out : callable, optional
+        Gives the points of :func:`ray_points`, where these are known already.
 
     Examples
     --------
@@ -267,7 +271,7 @@ def choose_tilt(samples: Array, model: Any, kernel: Kernel) -> Tilt | None:
     >>> type(choose_tilt(x, from_score(lambda x: -1.0 + 0.0 * x, support=(0, None)), InverseMultiquadric(1.0))).__name__
     'EdgeTilt'
     """
-    edge, rate = edge_tilt(model, samples), growth_rate(model, samples)
+    edge, rate = edge_tilt(model, samples), growth_rate(model, samples, far_out)
     if edge is None and bound_without_search(SteinKernel(kernel, None), model, int(samples.shape[1])) is not None:
         return None
     if edge is not None and (rate is None or rate <= _ROUNDING or np.isfinite([edge.low, edge.high]).all()):
