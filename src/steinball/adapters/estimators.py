@@ -65,8 +65,7 @@ _ESTIMATORS: dict[str, tuple[set[str], Callable[[Any], Any]]] = {
     "BaseMixture": ({"weights_", "means_", "covariances_"}, _mixture),
     "KernelDensity": ({"tree_", "bandwidth_"}, _kernel_density),
     "EmpiricalCovariance": ({"location_", "covariance_"}, _gaussian),
-    "PCA": ({"components_", "mean_", "get_covariance"}, _low_rank),
-    "FactorAnalysis": ({"components_", "mean_", "get_covariance"}, _low_rank),
+    **dict.fromkeys(("PCA", "FactorAnalysis"), ({"components_", "mean_", "get_covariance"}, _low_rank)),
 }
 
 
