@@ -89,7 +89,8 @@ class StandIn(torch.nn.Module):  # type: ignore[misc, name-defined]
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self._distribution, self.q0, vars(self)["base"] = base(name), base(name), base(name)
+        self._distribution, self.q0 = base(name), base(name)
+        self.__dict__["base"] = base(name)  # a plain attribute, as that of a distribution
 
     def transform(self, x: Any) -> Any:
         return x / 2.0
