@@ -22,7 +22,7 @@ def log_prob(target: Any, x: Any) -> Any:
     """``target.log_prob`` of rows, in the precision and on the device of its parameters."""
     if isinstance(target, torch.nn.Module):
         return _called(target).log_prob(in_precision_of(target, x)).to(x.device, x.dtype)
-    z = x if target.event_shape or target.batch_shape else x[:, 0]  # of single numbers, without an axis for columns
+    z = x if target.event_shape else x[:, 0]  # of single numbers, without an axis for columns
     # A constant density does not depend on x, and its score is 0.
     return target.log_prob(z).to(x.device, x.dtype).reshape(-1) + 0.0 * x[:, 0]
 
