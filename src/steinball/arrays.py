@@ -239,30 +239,26 @@ def is_small_jax(x: Array) -> bool:
 
 def as_scores(scores: Any, samples: Array, name: str = "scores") -> Array:
     """Scores as a finite array of the shape, library, device and dtype of ``samples``."""
-    scores = _as_float_array(scores, name)
-    _check_library(scores, samples, name, "return scores from the same array library")
-    scores = _match_place(_match_shape(scores, samples, name), samples, name)
+    scores = _matched(_as_float_array(scores, name), samples, name, "return scores from the same array library")
+    scores = _match_shape(scores, samples, name)
     _check_finite(scores, name)
     return scores
 
 
 def as_second_samples(y: Any, samples: Array, name: str = "y") -> Array:
     """Another sample, with the columns, library, device and dtype of ``samples``."""
-    y = as_samples(y, name, least=1)
-    _check_library(y, samples, name, "pass both from one array library")
+    y = _matched(as_samples(y, name, least=1), samples, name, "pass both from one array library")
     if y.shape[1] != samples.shape[1]:
         raise ValueError(f"`{name}` must have the {samples.shape[1]} columns of `samples`, got shape {tuple(y.shape)}.")
-    return _match_place(y, samples, name)
+    return y
 
 
-def _check_library(y: Array, samples: Array, name: str, remedy: str) -> None:
+def _matched(y: Array, samples: Array, name: str, remedy: str) -> Array:
+    """``y`` of the library, on the device and in the precision of ``samples``: widening loses nothing and is done, all
+    else is refused."""
     ours, theirs = _library(samples), _library(y)
     if ours != theirs:
         raise TypeError(f"`samples` is a {ours} array but `{name}` is a {theirs} array; {remedy}.")
-
-
-def _match_place(y: Array, samples: Array, name: str) -> Array:
-    """On one device and in one precision: widening loses nothing and is done; narrowing would, and is refused."""
     here, there = array_api_compat.device(samples), array_api_compat.device(y)
     if here != there:
         raise ValueError(f"`samples` is on device {here} but `{name}` on {there}; put both on one device.")

@@ -48,7 +48,7 @@ def as_reading(parameters: Any, chains: Any, chain_axis: Any) -> Reading:
 
 
 @dataclass(frozen=True, eq=False)
-class Draws:
+class ChainDraws:
     """Draws of Markov chains as rows.
 
     Parameters
@@ -62,7 +62,7 @@ class Draws:
 
     Examples
     --------
-    >>> Draws.of(np.arange(24.0).reshape(2, 4, 3), Reading()).lengths
+    >>> ChainDraws.of(np.arange(24.0).reshape(2, 4, 3), Reading()).lengths
     (4, 4)
     """
 
@@ -74,7 +74,7 @@ class Draws:
         return int(self.values.shape[0])
 
     @classmethod
-    def of(cls, draws: Any, reading: Reading) -> Draws:
+    def of(cls, draws: Any, reading: Reading) -> ChainDraws:
         """An array (chain, draw, d), (n, d) or (n,), checked: finite, no chain stuck, and every column moves."""
         array, chains = draws if is_array(draws) else as_numbers(draws, "draws"), reading.chains
         shape = tuple(array.shape)
@@ -95,14 +95,14 @@ class Draws:
         return found
 
     @classmethod
-    def of_named(cls, values: Mapping[str, Floats], parameters: tuple[str, ...] | None) -> Draws:
+    def of_named(cls, values: Mapping[str, Floats], parameters: tuple[str, ...] | None) -> ChainDraws:
         """Draws by name, each (chain, draw, ...), side by side in the stated order."""
         chosen = {name: values[name] for name in _known(parameters, values)}
         layout = Layout.of(chosen, 2)
         return cls.of(layout.pack(chosen), Reading(layout.parameters))
 
 
-def read(draws: Any, model: Any, scores: Any, reading: Reading) -> tuple[Draws, Any]:
+def read(draws: Any, model: Any, scores: Any, reading: Reading) -> tuple[ChainDraws, Any]:
     """Draws as rows, and what they are tested against: a posterior, a model or scores at these rows."""
     if model is not None and scores is not None:
         raise ValueError("give `model` or `scores`, not both: each of them says what the draws are tested against.")
@@ -121,21 +121,21 @@ def read(draws: Any, model: Any, scores: Any, reading: Reading) -> tuple[Draws, 
             f"`model` is a {type(model).__name__}, which knows its parameters by name, and `draws` has columns without "
             "names. Pass the run itself, ArviZ data, or a dictionary of arrays (chain, draw, ...)."
         )
-    return _against(Draws.of(draws, reading), model, scores, reading)
+    return _against(ChainDraws.of(draws, reading), model, scores, reading)
 
 
-def _read_named(run: Any, named: NamedDraws, model: Any, scores: Any, reading: Reading) -> tuple[Draws, Any]:
+def _read_named(run: Any, named: NamedDraws, model: Any, scores: Any, reading: Reading) -> tuple[ChainDraws, Any]:
     """Draws by name against a posterior that knows its parameters by name, or against anything else."""
     model = named.model if model is None and scores is None else model
     posterior = read_posterior(model, run)
     if posterior is None:
-        return _against(Draws.of_named(named.values, reading.parameters), model, scores, reading)
+        return _against(ChainDraws.of_named(named.values, reading.parameters), model, scores, reading)
     if reading.parameters is not None:
         raise ValueError("`parameters` is for models that do not know their parameters by name; this one does.")
-    return Draws.of(posterior.unconstrain(named.values), Reading(posterior.parameters)), posterior
+    return ChainDraws.of(posterior.unconstrain(named.values), Reading(posterior.parameters)), posterior
 
 
-def _against(draws: Draws, model: Any, scores: Any, reading: Reading) -> tuple[Draws, Any]:
+def _against(draws: ChainDraws, model: Any, scores: Any, reading: Reading) -> tuple[ChainDraws, Any]:
     if model is not None:
         return draws, model
     if scores is None:
@@ -146,7 +146,7 @@ def _against(draws: Draws, model: Any, scores: Any, reading: Reading) -> tuple[D
     return draws, from_scores(_rows_of(scores, draws, reading))
 
 
-def _rows_of(scores: Any, draws: Draws, reading: Reading) -> Any:
+def _rows_of(scores: Any, draws: ChainDraws, reading: Reading) -> Any:
     """Scores in the shape of the draws that were passed, as rows, chain behind chain."""
     if np.ndim(scores) == 3:
         scores = reading.chains_first(scores if is_array(scores) else np.asarray(scores))
@@ -187,7 +187,7 @@ def _known(parameters: tuple[str, ...] | None, values: Mapping[str, Floats]) -> 
     return parameters
 
 
-def _check_moving(draws: Draws) -> None:
+def _check_moving(draws: ChainDraws) -> None:
     """Refuse a chain that was stuck and a parameter that never changes: neither has a distribution to be tested."""
     rows, starts, lengths = to_host(draws.values), chain_starts(len(draws), draws.lengths), np.array(draws.lengths)
     stays = _longest_stays(rows, starts)
@@ -365,7 +365,7 @@ def mcmc_test(
     return MCMCResult.of(evidence, radius, level, remarks, **worth)
 
 
-def _rows(draws: Draws, model: Any) -> Rows:
+def _rows(draws: ChainDraws, model: Any) -> Rows:
     """The draws in standardized coordinates."""
     found = model_at(model, draws.values)
     if Knowledge(found).base_map is not None:
@@ -373,13 +373,13 @@ def _rows(draws: Draws, model: Any) -> Rows:
     return Rows.of(draws.values, found, standardize=True)
 
 
-def _default(contamination: float, draws: Draws) -> Calibration:
+def _default(contamination: float, draws: ChainDraws) -> Calibration:
     if contamination > 0.0:
         return BoundaryBootstrap(999, scheme="wild", dependence="auto", chains=draws.lengths)
     return WildBootstrap(999, dependence="auto", chains=draws.lengths)
 
 
-def check_worth(draws: Draws, time: float) -> None:
+def check_worth(draws: ChainDraws, time: float) -> None:
     """Refuse chains that are worth too few independent draws."""
     n, d = (int(size) for size in draws.values.shape)
     if n / time >= LEAST_EFFECTIVE:

@@ -9,7 +9,7 @@ import pytest
 
 import steinball as sb
 from steinball.adapters.samplers import ADAPTERS, OrderedDraws, Reading
-from steinball.posterior import Draws, read
+from steinball.posterior import ChainDraws, read
 
 X = np.random.default_rng(0).normal(size=(3, 40, 4))
 
@@ -30,7 +30,7 @@ class RWState(NamedTuple):
 HMCState.__module__ = "blackjax.mcmc.hmc"
 
 
-def read_states(states: HMCState, reading: Reading) -> tuple[Draws, Any]:
+def read_states(states: HMCState, reading: Reading) -> tuple[ChainDraws, Any]:
     return read(states, None, None, reading)
 
 

@@ -66,6 +66,17 @@ def test_covariance_estimators_are_gaussians() -> None:
     assert isinstance(sb.as_model(made), sb.models.Gaussian)
 
 
+@pytest.mark.parametrize("name", ["PCA", "FactorAnalysis"])
+def test_models_of_low_rank_are_gaussians(name: str) -> None:
+    cov = np.array([[2.0, 0.5], [0.5, 1.0]])
+    made = estimator(name, name, components_=np.eye(2), mean_=np.array([1.0, 2.0]), get_covariance=lambda: cov)
+    model: Any = sb.as_model(made)
+    assert isinstance(model, sb.models.Gaussian)
+    np.testing.assert_allclose(model.covariance, cov)
+    with pytest.raises(ValueError, match=f"{name} that is not fitted"):
+        sb.as_model(estimator(name, name))
+
+
 def test_an_estimator_that_is_not_fitted_and_one_without_a_density() -> None:
     with pytest.raises(ValueError, match=r"GaussianMixture that is not fitted; call its `fit\(data\)` first"):
         sb.as_model(estimator("BaseMixture", "GaussianMixture"))

@@ -74,6 +74,16 @@ def test_gaussians_and_their_mixtures_are_our_own() -> None:
 
 
 @pytest.mark.exact
+@pytest.mark.parametrize("n", [1, 2, 30])
+def test_a_batch_of_one_is_a_distribution_of_one_number(n: int) -> None:
+    model: Any = sb.as_model(td.Gamma(torch.tensor([2.0], dtype=DOUBLE), torch.tensor([0.5], dtype=DOUBLE)))
+    x, twin = np.linspace(0.5, 9.0, n)[:, None], stats.gamma(2.0, scale=2.0)
+    np.testing.assert_allclose(model.score(x), sb.as_model(twin).score(x), rtol=1e-8)
+    np.testing.assert_allclose(model.log_density(x), twin.logpdf(x[:, 0]), rtol=1e-8)
+    assert Knowledge(model).needed_draws(n).shape == (n, 1)
+
+
+@pytest.mark.exact
 def test_a_class_below_the_normal_one_is_differentiated_for_its_density_may_be_another() -> None:
     """It was read as the normal distribution whose parameters it has."""
 

@@ -9,7 +9,7 @@ import pytest
 
 import steinball as sb
 from steinball.adapters.samplers import Reading
-from steinball.posterior import Draws, as_named, as_reading, read
+from steinball.posterior import ChainDraws, as_named, as_reading, read
 
 pytestmark = pytest.mark.exact
 
@@ -18,24 +18,24 @@ GAUSSIAN = sb.models.Gaussian([0.0, 0.0])
 
 
 def test_chains_stand_one_behind_the_other() -> None:
-    draws = Draws.of(X, Reading())
+    draws = ChainDraws.of(X, Reading())
     assert draws.lengths == (50, 50, 50)
     np.testing.assert_array_equal(draws.values[50:100], X[1])
 
 
 def test_draws_before_chains_are_turned_round() -> None:
     np.testing.assert_array_equal(
-        Draws.of(X.swapaxes(0, 1), Reading(chain_axis=1)).values, Draws.of(X, Reading()).values
+        ChainDraws.of(X.swapaxes(0, 1), Reading(chain_axis=1)).values, ChainDraws.of(X, Reading()).values
     )
 
 
 def test_rows_may_say_how_many_chains_they_are() -> None:
     rows = X.reshape(-1, 2)
-    assert Draws.of(rows, Reading()).lengths == (150,)
-    assert Draws.of(rows, as_reading(None, 3, None)).lengths == (50, 50, 50)
-    assert Draws.of(rows, as_reading(None, [100, 50], None)).lengths == (100, 50)
+    assert ChainDraws.of(rows, Reading()).lengths == (150,)
+    assert ChainDraws.of(rows, as_reading(None, 3, None)).lengths == (50, 50, 50)
+    assert ChainDraws.of(rows, as_reading(None, [100, 50], None)).lengths == (100, 50)
     with pytest.raises(ValueError, match="must divide the number of rows"):
-        Draws.of(rows, as_reading(None, 4, None))
+        ChainDraws.of(rows, as_reading(None, 4, None))
 
 
 @pytest.mark.parametrize(
@@ -43,14 +43,14 @@ def test_rows_may_say_how_many_chains_they_are() -> None:
     ids=["one chain", "one parameter", "nested lists", "single precision"],
 )  # fmt: skip
 def test_arrays_of_every_shape_become_rows_in_double_precision(draws: Any, shape: tuple[int, int]) -> None:
-    found = Draws.of(draws, Reading()).values
+    found = ChainDraws.of(draws, Reading()).values
     assert found.shape == shape
     assert found.dtype == np.float64
 
 
 @pytest.mark.backend
 def test_rows_stay_in_the_library_of_the_draws(xp: Any) -> None:
-    found = Draws.of(xp.asarray(X), Reading(chain_axis=0))
+    found = ChainDraws.of(xp.asarray(X), Reading(chain_axis=0))
     assert type(found.values) is type(xp.asarray(X))
     assert found.lengths == (50, 50, 50)
 
@@ -71,55 +71,55 @@ def test_rows_stay_in_the_library_of_the_draws(xp: Any) -> None:
 )
 def test_what_cannot_be_read_is_refused_with_the_reason(draws: Any, reading: dict[str, Any], message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
-        Draws.of(draws, Reading(**reading))
+        ChainDraws.of(draws, Reading(**reading))
 
 
 def test_a_chain_that_is_stuck_is_refused() -> None:
     frozen, late = X.copy(), X.copy()
     frozen[1] = frozen[1, 0]
     with pytest.raises(ValueError, match=r"1 of 3 chains stand still .*chain 1, 50 of 50 draws are one point"):
-        Draws.of(frozen, Reading())
+        ChainDraws.of(frozen, Reading())
     late[2, 30:] = late[2, 29]
     with pytest.raises(ValueError, match="chain 2, 21 of 50 draws"):
-        Draws.of(late, Reading())
+        ChainDraws.of(late, Reading())
 
 
 def test_a_stay_ends_with_its_chain() -> None:
     """Fifteen draws at the end of one chain and fifteen at the start of the next are one point."""
     near = X.copy()
     near[0, 35:] = near[1, :15] = 0.5
-    assert Draws.of(near, Reading()).lengths == (50, 50, 50)
+    assert ChainDraws.of(near, Reading()).lengths == (50, 50, 50)
 
 
 def test_a_sampler_may_reject_proposals() -> None:
     rejecting = np.repeat(np.random.default_rng(0).normal(size=(2, 20, 1)), 10, axis=1)
-    assert Draws.of(rejecting, Reading()).lengths == (200, 200)
+    assert ChainDraws.of(rejecting, Reading()).lengths == (200, 200)
 
 
 def test_a_parameter_that_never_changes_is_refused_by_name() -> None:
     still = X.copy()
     still[..., 1] = 0.5
     with pytest.raises(ValueError, match="`draws` of `tau` never change"):
-        Draws.of(still, Reading(parameters=("mu", "tau")))
+        ChainDraws.of(still, Reading(parameters=("mu", "tau")))
 
 
 def test_many_chains_of_one_draw_are_draws() -> None:
-    assert Draws.of(X.reshape(150, 1, 2), Reading()).lengths == (1,) * 150
+    assert ChainDraws.of(X.reshape(150, 1, 2), Reading()).lengths == (1,) * 150
 
 
 def test_named_draws_are_put_side_by_side_in_the_stated_order() -> None:
     named = as_named({"a": X[..., 0], "b": X}, Reading())
-    draws = Draws.of_named(named, ("b", "a"))
+    draws = ChainDraws.of_named(named, ("b", "a"))
     assert draws.parameters == ("b[0]", "b[1]", "a")
     np.testing.assert_array_equal(draws.values[:, 2], X[..., 0].ravel())
-    assert Draws.of_named({"b": X}, None).parameters == ("b[0]", "b[1]")
+    assert ChainDraws.of_named({"b": X}, None).parameters == ("b[0]", "b[1]")
 
 
 def test_the_order_of_several_names_must_be_said() -> None:
     with pytest.raises(ValueError, match="has the variables a, b"):
-        Draws.of_named({"a": X[..., 0], "b": X}, None)
+        ChainDraws.of_named({"a": X[..., 0], "b": X}, None)
     with pytest.raises(ValueError, match="`parameters` has c, but `draws` has only a"):
-        Draws.of_named({"a": X[..., 0]}, ("c",))
+        ChainDraws.of_named({"a": X[..., 0]}, ("c",))
 
 
 def test_named_draws_must_agree_about_their_chains() -> None:

@@ -19,7 +19,7 @@ from steinball.models.gaussian import Gaussian
 from steinball.models.kernel_exponential import KernelDensity
 from steinball.models.knowledge import Knowledge
 from steinball.models.mixture import GaussianMixture
-from steinball.models.registry import Adapter, Fit, class_names, read_model
+from steinball.models.registry import Adapter, class_names, read_model
 from steinball.predictive.law import ClassProbabilities, Distribution, Law, Prediction
 from steinball.tilts.scatter import median_and_scales
 
@@ -65,13 +65,12 @@ _ESTIMATORS: dict[str, tuple[set[str], Callable[[Any], Any]]] = {
     "BaseMixture": ({"weights_", "means_", "covariances_"}, _mixture),
     "KernelDensity": ({"tree_", "bandwidth_"}, _kernel_density),
     "EmpiricalCovariance": ({"location_", "covariance_"}, _gaussian),
-    "PCA": ({"components_", "mean_", "get_covariance"}, _low_rank),
-    "FactorAnalysis": ({"components_", "mean_", "get_covariance"}, _low_rank),
+    **dict.fromkeys(("PCA", "FactorAnalysis"), ({"components_", "mean_", "get_covariance"}, _low_rank)),
 }
 
 
 class SciKitLearn(Adapter):
-    """Models and fitters of scikit-learn."""
+    """Models and predictions of scikit-learn; what fits is a family whatever library it is from."""
 
     def model(self, thing: Any, dimension: int | None) -> Any:
         """The model of a fitted estimator; ``None`` for those without a density."""
@@ -81,9 +80,6 @@ class SciKitLearn(Adapter):
         if found is None:
             raise ValueError(f"`model` is a {type(thing).__name__} that is not fitted; call its `fit(data)` first.")
         return found
-
-    def family(self, thing: Any, dimension: int, known: Mapping[str, float]) -> Fit | None:
-        return partial(fitted_copy, thing) if "fit" in dir(thing) else None
 
     def prediction(self, thing: Any, y: Any, features: Any) -> Prediction | None:
         """What a regressor or classifier predicts from the features; ``None`` for other estimators."""

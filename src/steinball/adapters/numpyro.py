@@ -23,7 +23,7 @@ _ROWS = 256
 
 
 def _log_prob(target: Any, x: Any) -> Any:
-    return target.log_prob(x if target.event_shape or target.batch_shape else x[:, 0])
+    return target.log_prob(x if target.event_shape else x[:, 0])
 
 
 def _sample(target: Any, n: int, rng: Any = None) -> Floats:

@@ -162,7 +162,7 @@ class Posterior(ABC):
         return f"{type(self).__name__}({', '.join(self.parameters)})"
 
 
-_KINDS = ("InferenceData", "DataTree", "Dataset", "DataArray")
+_TREES = ("InferenceData", "DataTree")
 _DIMS = ("chain", "draw")
 
 
@@ -171,7 +171,7 @@ class ArviZ(Adapter):
 
     def draws(self, thing: Any, reading: Reading) -> NamedDraws | None:
         """The variables of the group ``posterior`` of a tree; a data set is taken for that group itself."""
-        kind = next((name for name in _KINDS if name in class_names(thing)), None)
+        kind = next((name for name in (*_TREES, "Dataset", "DataArray") if name in class_names(thing)), None)
         if kind is None:
             return None
         reading.refuse_axes(f"a {kind}")
@@ -182,7 +182,7 @@ class ArviZ(Adapter):
 
     def prediction(self, thing: Any, y: Any, features: Any) -> Prediction | None:
         """The group ``posterior_predictive`` of a tree; with ``log_likelihood`` every row is left out in turn."""
-        if not class_names(thing).intersection(_KINDS[:2]):
+        if not class_names(thing).intersection(_TREES):
             return None
         adding = "; PyMC adds it by `pm.sample_posterior_predictive`"
         group = _group(thing, "predictive", "posterior_predictive", adding)

@@ -22,7 +22,7 @@ def log_prob(target: Any, x: Any) -> Any:
     """``target.log_prob`` of rows, in the precision and on the device of its parameters."""
     if isinstance(target, torch.nn.Module):
         return _called(target).log_prob(in_precision_of(target, x)).to(x.device, x.dtype)
-    z = x if target.event_shape or target.batch_shape else x[:, 0]  # of single numbers, without an axis for columns
+    z = x if target.event_shape else x[:, 0]  # of single numbers, without an axis for columns
     # A constant density does not depend on x, and its score is 0.
     return target.log_prob(z).to(x.device, x.dtype).reshape(-1) + 0.0 * x[:, 0]
 
@@ -87,7 +87,7 @@ def _sampler(model: Any) -> Callable[..., Floats] | None:
 
 
 class Torch(Adapter):
-    """Models of torch, and of a library of flows: ``noise`` takes rows to the base that a flow has as ``base``."""
+    """Models of torch, and of a library of flows: ``noise`` takes rows to the base of a flow, its part ``base``."""
 
     def __init__(self, noise: Callable[[Any, Any], Any] | None = None, base: str = "") -> None:
         self._noise, self._base = noise, base
@@ -98,7 +98,7 @@ class Torch(Adapter):
             return read_distribution(thing, dimension, TORCH)
         if not isinstance(thing, torch.nn.Module) or "log_prob" not in dir(thing):
             return None
-        return module_model(thing, _to_noise(self._noise, thing, getattr(thing, self._base, None)))
+        return module_model(thing, _to_noise(self._noise, thing, dict(thing.named_children()).get(self._base)))
 
     def prediction(self, thing: Any, y: Any, features: Any) -> Prediction | None:
         """Draws of a distribution with one entry a row; the state of torch's generator stays as it was."""
@@ -124,7 +124,7 @@ class Zuko(Adapter):
                 f"`model` is a flow {type(thing).__name__} that depends on a context; pass the distribution at one: "
                 "`flow(context)`."
             ) from error
-        return module_model(thing, _to_noise(_zuko_noise, thing, getattr(found, "base", None)))
+        return module_model(thing, _to_noise(_zuko_noise, thing, vars(found).get("base")))
 
 
 #: Classes of bases of zuko, nflows and normflows that are standard normal once place and scale are taken off.
