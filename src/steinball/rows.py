@@ -286,7 +286,7 @@ class Rows:
         known = known_of(self.model, key, choose_once, self.samples) if self._placed and not self.by_data else None
         return choose() if known is None else known[0]
 
-    @property
+    @cached_property
     def _placed(self) -> bool:
         """Whether the model itself says where it lies; how wide an edge is, the samples say."""
         known = Knowledge(self.model)

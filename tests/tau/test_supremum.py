@@ -22,7 +22,8 @@ from steinball.models.knowledge import RadialScore
 from steinball.problem import Problem, pose
 from steinball.tau import Ball
 from steinball.tau.certificate import Supremum
-from steinball.tau.supremum import find_supremum, grows, uncertified
+from steinball.tau.search import Cloud
+from steinball.tau.supremum import _far_out, find_supremum, grows, uncertified
 from steinball.tilts import PolynomialTilt
 from tests.tau.posed import closed_form, sample, tau_of, u_of
 
@@ -240,6 +241,42 @@ def test_where_nothing_more_is_known_the_sample_speaks() -> None:
 
     nearby = pose(x, only_nearby, None, PolynomialTilt())
     assert find_supremum("best", nearby).value == find_supremum("sample", nearby).value
+
+
+def test_a_bare_score_is_asked_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the samples, along the rays for the tilt, far out for the growth, along the rays of the search, and in steps;
+    where the samples lie is found out once."""
+    asked: list[int] = []
+
+    def score(y: Any) -> Any:
+        asked.append(len(y))
+        return -y
+
+    clouds: list[int] = []
+    of = Cloud.of.__func__  # type: ignore[attr-defined]
+    monkeypatch.setattr(Cloud, "of", classmethod(lambda cls, *parts: (clouds.append(1), of(cls, *parts))[1]))
+    x = np.random.default_rng(0).normal(size=(50, 2))
+    sb.robust_ksd_test(x, score, 0.05, check_model=False, rng=0)
+    assert len(clouds) == 1
+    steps = [points for points in asked if points == 8 * 7]
+    assert len(asked) - len(steps) <= 4
+    assert 2 <= len(steps) <= 6
+
+
+def test_a_score_that_fails_beyond_the_rays_is_still_known_along_them() -> None:
+    x = np.random.default_rng(0).normal(size=(50, 1))
+
+    def limited(y: Any) -> Any:
+        if np.abs(y).max() > 2e6:
+            raise ValueError("not defined so far out")
+        return -y
+
+    decades, beyond = _far_out(pose(x, limited, None, None))
+    whole, there = _far_out(pose(x, lambda y: -y, None, None))
+    np.testing.assert_array_equal(decades, whole)
+    assert np.isnan(beyond).all()
+    assert np.isfinite(there).all()
+    assert grows(pose(x, lambda y: -y, None, None))
 
 
 @pytest.mark.parametrize(
