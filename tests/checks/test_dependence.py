@@ -211,9 +211,12 @@ def test_orders_looked_at_together_say_what_they_say_one_by_one(n: int, seed: in
 def test_hardly_more_orders_are_looked_at_than_an_early_end_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
     excesses = _Neighbors.excesses
-    monkeypatch.setattr(
-        _Neighbors, "excesses", lambda near, orders: (seen.append(len(orders)), excesses(near, orders))[1]
-    )
+
+    def counted(near: _Neighbors, orders: NDArray[np.intp]) -> Floats:
+        seen.append(len(orders))
+        return excesses(near, orders)
+
+    monkeypatch.setattr(_Neighbors, "excesses", counted)
     ends = 0
     for seed in range(400):
         seen.clear()
