@@ -305,10 +305,9 @@ class Rows:
     def within_reach(self) -> Rows:
         """The same rows with those that are too far out to be squared moved in."""
         passed = self.samples if self.unstandardized is None else self.unstandardized
-        near = within_reach(passed)
-        if near is passed:
+        if (near := within_reach(passed)) is passed:
             return self
-        if self.unstandardized is None:
+        if passed is self.samples:
             return dataclasses.replace(self, samples=near)
         return dataclasses.replace(self, samples=self.moves[-1](near), unstandardized=near)
 
