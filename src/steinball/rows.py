@@ -265,7 +265,7 @@ class Rows:
         known = known_of(self.model, key, choose_once, self.samples) if self._placed and not self.by_data else None
         return choose() if known is None else known[0]
 
-    @property
+    @cached_property
     def _placed(self) -> bool:
         """Whether the model itself says where it lies; how wide an edge is, the samples say."""
         known = Knowledge(self.model)
@@ -284,10 +284,9 @@ class Rows:
     def within_reach(self) -> Rows:
         """The same rows with those that are too far out to be squared moved in."""
         passed = self.samples if self.unstandardized is None else self.unstandardized
-        near = within_reach(passed)
-        if near is passed:
+        if (near := within_reach(passed)) is passed:
             return self
-        if self.unstandardized is None:
+        if passed is self.samples:
             return dataclasses.replace(self, samples=near)
         return dataclasses.replace(self, samples=self.moves[-1](near), unstandardized=near)
 

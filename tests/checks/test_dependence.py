@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import steinball as sb
 from steinball.cautions import DependentRowsWarning
+from steinball.checks import dependence
 from steinball.checks.dependence import (
     _Neighbors,
     as_chains,
@@ -186,3 +187,42 @@ def test_the_first_look_is_at_all_pairs_of_near_rows(n: int, d: int) -> None:
     scale = np.sqrt(np.mean([lag.var() for lag in lags]))
     expected = [(lag - mean).sum() / (scale * np.sqrt(len(lag))) for lag in lags]
     np.testing.assert_allclose(near.first_look(summary)[:16], expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize(("n", "seed", "correlation"), [(150, 2, 0.0), (150, 0, 0.2), (700, 1, 0.3), (60, 3, 0.9)])
+def test_orders_looked_at_together_say_what_they_say_one_by_one(n: int, seed: int, correlation: float) -> None:
+    noise, x = np.random.default_rng(seed).normal(size=n), np.zeros(n)
+    for i in range(n):
+        x[i] = noise[i] * np.sqrt(1.0 - correlation**2) + correlation * x[i - 1]
+    problem, rng, reached, done = problem_of(x), np.random.default_rng(0), 0, 0
+    near, found = _Neighbors.of(problem), find_dependence(problem)
+    while done < dependence.N_PERMUTATIONS:
+        done += 1
+        (excesses,) = near.excesses(rng.permutation(len(near.rows))[None, :])
+        reached += bool(excesses.max() >= found.excess)
+        if 1 + reached > dependence.RARE * (1 + dependence.N_PERMUTATIONS):
+            break
+    expected = (1 + reached) / (1 + done) if found.excess >= 3.0 else 1.0
+    assert found.pvalue == expected
+
+
+@pytest.mark.exact
+def test_hardly_more_orders_are_looked_at_than_an_early_end_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    excesses = _Neighbors.excesses
+
+    def counted(near: _Neighbors, orders: NDArray[np.intp]) -> Floats:
+        seen.append(len(orders))
+        return excesses(near, orders)
+
+    monkeypatch.setattr(_Neighbors, "excesses", counted)
+    ends = 0
+    for seed in range(400):
+        seen.clear()
+        found = find_dependence(problem_of(np.random.default_rng(seed).normal(size=40)))
+        looked, needed = sum(seen[1:]), round(2.0 / found.pvalue) - 1
+        if found.excess >= 3.0 and not found.dependent:
+            ends += 1
+            assert needed <= looked <= max(2 * needed, 1)
+    assert ends > 5

@@ -177,3 +177,17 @@ def test_ties_by_the_precision_of_float32_are_no_grid_and_those_of_a_coarse_grid
     assert not rows._may_be_coarse(single)
     coarse = np.concatenate([rng.integers(-2, 3, size=1_000), 3.0 + np.arange(1_000)])[:, None]
     assert rows._may_be_coarse(rng.permutation(coarse))
+
+
+def test_outliers_that_are_stored_as_one_value_start_no_search_for_grids() -> None:
+    x = np.random.default_rng(0).normal(size=(5_000, 3))
+    x[:750] = 10.0
+    assert (rows._ties(x) > 700).all()
+    assert not rows._may_be_coarse(x)
+    x[:, 1] = np.where(x[:, 1] == 10.0, 10.0, x[:, 1].round())
+    assert rows._may_be_coarse(x)
+
+
+def test_equal_rows_are_counted_whatever_the_sign_of_their_zeros() -> None:
+    x = np.array([[0.0, 1.0], [-0.0, 1.0], [2.0, -0.0], [2.0, 0.0], [2.0, 0.0], [3.0, 3.0]])
+    assert sorted(rows._counts(x).tolist()) == [1, 2, 3]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import joblib
 import numpy as np
@@ -12,11 +13,13 @@ import pytest
 from numpy.typing import NDArray
 
 import steinball.gram.blocked
+import steinball.gram.tiles
 from steinball.arrays import to_host
 from steinball.calibration import DeviationBound, WeightedBootstrap, WildBootstrap
 from steinball.gram.base import GramSummary
 from steinball.gram.blocked import BlockedGram
 from steinball.gram.request import Request
+from steinball.gram.tiles import symmetric_forms
 from steinball.gram.whole import DenseGram
 from steinball.kernels import InverseMultiquadric
 from steinball.models import from_scores
@@ -247,3 +250,21 @@ def test_draws_that_overflow_are_an_error_where_the_statistic_does_not(jobs: int
     scores[60] = 1e154
     with pytest.raises(FloatingPointError, match="bootstrap draws of the Stein kernel overflow"):
         BlockedGram(pose(x, from_scores(scores), InverseMultiquadric(1.0)), 16, n_jobs=jobs).summarise(asked(100, 500))
+
+
+@pytest.mark.parametrize("m", [1, 63, 64, 65, 128, 200])
+def test_forms_of_a_symmetric_matrix_need_its_blocks_below_the_diagonal_alone(m: int) -> None:
+    rng = np.random.default_rng(m)
+    rows, half = rng.integers(-1, 4, size=(7, m)).astype(float), rng.normal(size=(m, m))
+    matrix = half + half.T
+    expected = np.einsum("bi,ij,bj->b", rows, matrix, rows)
+    above = np.triu(np.ones((m, m), dtype=bool)) & (np.arange(m)[:, None] // 64 < np.arange(m) // 64)
+    np.testing.assert_allclose(symmetric_forms(rows, np.where(above, np.nan, matrix)), expected, rtol=1e-12, atol=1e-9)
+
+
+def test_a_tile_on_the_diagonal_is_taken_for_symmetric_and_others_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    forms = mock.Mock(wraps=symmetric_forms)
+    monkeypatch.setattr(steinball.gram.tiles, "symmetric_forms", forms)
+    x = np.random.default_rng(0).normal(size=(50, 2))
+    BlockedGram(problem_of(x), 16, 1).summarise(WeightedBootstrap(9).request(50, np.random.SeedSequence(0)))
+    assert forms.call_count == 4

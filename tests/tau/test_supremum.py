@@ -8,6 +8,7 @@ import re
 import warnings
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -22,7 +23,8 @@ from steinball.models.knowledge import RadialScore
 from steinball.problem import Problem, pose
 from steinball.tau import Ball
 from steinball.tau.certificate import Supremum
-from steinball.tau.supremum import find_supremum, grows, uncertified
+from steinball.tau.search import Cloud
+from steinball.tau.supremum import _far_out, find_supremum, grows, uncertified
 from steinball.tilts import PolynomialTilt
 from tests.tau.posed import closed_form, sample, tau_of, u_of
 
@@ -240,6 +242,40 @@ def test_where_nothing_more_is_known_the_sample_speaks() -> None:
 
     nearby = pose(x, only_nearby, None, PolynomialTilt())
     assert find_supremum("best", nearby).value == find_supremum("sample", nearby).value
+
+
+def test_a_bare_score_is_asked_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the samples, along the rays for the tilt, far out for the growth, along the rays of the search, and in steps;
+    where the samples lie is found out once."""
+    asked: list[int] = []
+
+    def score(y: Any) -> Any:
+        asked.append(len(y))
+        return -y
+
+    of = mock.Mock(wraps=Cloud.of)
+    monkeypatch.setattr(Cloud, "of", of)
+    x = np.random.default_rng(0).normal(size=(50, 2))
+    sb.robust_ksd_test(x, score, 0.05, check_model=False, rng=0)
+    assert of.call_count == 1
+    steps = [points for points in asked if points == 8 * 7]
+    assert len(asked) - len(steps) <= 4
+    assert 2 <= len(steps) <= 6
+
+
+def test_a_score_that_fails_beyond_the_rays_is_still_known_along_them() -> None:
+    x = np.random.default_rng(0).normal(size=(50, 1))
+
+    def limited(y: Any) -> Any:
+        if np.abs(y).max() > 2e6:
+            raise ValueError("not defined so far out")
+        return -y
+
+    parts, whole = _far_out(pose(x, limited, None, None)), _far_out(pose(x, lambda y: -y, None, None))
+    np.testing.assert_array_equal(parts[0], whole[0])
+    assert np.isnan(np.asarray(parts[1])).all()
+    assert np.isfinite(np.asarray(whole[1])).all()
+    assert grows(pose(x, lambda y: -y, None, None))
 
 
 @pytest.mark.parametrize(

@@ -94,11 +94,12 @@ def tile_sums(stein: SteinKernel, rows: Strip, columns: Strip, fused: bool = Fal
 
 def _forms(rows: Strip, columns: Strip, tile: Array) -> Array:
     """v u v′ for every bootstrap row; a tile of NumPy on the diagonal is one strip against itself."""
-    if isinstance(tile, np.ndarray):
-        whole = rows is not columns
-        return np.vecdot(rows.bootstrap @ tile, columns.bootstrap) if whole else symmetric_forms(rows.bootstrap, tile)
+    if isinstance(tile, np.ndarray) and rows is columns:
+        return symmetric_forms(rows.bootstrap, tile)
     xp = namespace(tile)
     products = xp.matmul(rows.bootstrap, tile)
+    if isinstance(tile, np.ndarray):
+        return np.vecdot(products, columns.bootstrap)
     products *= columns.bootstrap
     return xp.sum(products, axis=1)
 

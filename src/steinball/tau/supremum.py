@@ -116,15 +116,15 @@ def _far_out(problem: Problem) -> tuple[Floats, Floats] | str:
         cloud = problem.rows.cloud
         decades = cloud.decades.reshape(-1, cloud.decades.shape[-1])
         beyond = [cloud.rays(far * cloud.reach) for far in _FAR_OUT]
-        with np.errstate(all="ignore"):
+        places, why = np.vstack([decades, *beyond]), ""
+        for some in (places, decades):  # the user's score need not be defined far out: that is told, or unknown
             try:
-                values = problem.diagonal_at(np.vstack([decades, *beyond]))
-            except Exception:  # the user's score need not be defined where it is not: that is told, or unknown
-                try:
-                    values = np.append(problem.diagonal_at(decades), np.full(2 * len(beyond[0]), np.nan))
-                except Exception as error:
-                    return f"{type(error).__name__}: {error}"[:200]
-        return values[: len(decades)].reshape(cloud.decades.shape[:2]), values[len(decades) :].reshape(2, -1)
+                with np.errstate(all="ignore"):
+                    values = np.append(problem.diagonal_at(some), np.full(len(places) - len(some), np.nan))
+                return values[: len(decades)].reshape(cloud.decades.shape[:2]), values[len(decades) :].reshape(2, -1)
+            except Exception as error:
+                why = f"{type(error).__name__}: {error}"[:200]
+        return why
 
     return problem.once("far out", look)
 
