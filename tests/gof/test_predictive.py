@@ -205,6 +205,19 @@ def test_refits_find_a_bend_and_keep_the_level_of_least_squares() -> None:
 
 
 @pytest.mark.exact
+def test_the_model_is_fitted_again_for_every_replicate() -> None:
+    fits = []
+
+    def refit(y: Any) -> Any:
+        fits.append(y)
+        return least_squares(y)
+
+    y = X + normal()
+    found = sb.predictive_test(y, least_squares(y), {"x": X}, contamination=0.0, refit=refit, n_resamples=19, rng=0)
+    assert len(fits) == found._evidence.pilot + 19
+
+
+@pytest.mark.exact
 def test_dependent_rows_are_warned_of() -> None:
     noise = np.random.default_rng(0).normal(size=N)
     for i in range(1, N):

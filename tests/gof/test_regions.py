@@ -172,6 +172,20 @@ def test_a_view_of_the_user_sees_what_the_others_do_not() -> None:
 
 
 @pytest.mark.exact
+@pytest.mark.parametrize("known", [True, False])
+def test_the_log_density_is_a_view_of_a_model_of_several_columns_that_gives_one(known: bool) -> None:
+    def log_density(x: Floats) -> Floats:
+        if not known:
+            raise TypeError("single precision, please")
+        return -0.5 * np.sum(x * x, axis=1)
+
+    model = Sampled()
+    vars(model).update(log_density=log_density)
+    whole = sb.region_test(normal(50, 2), model, tolerance=0.2)._evidence.counted.design.cuts[1].family
+    assert ("the log density of the model" in whole.words) == known
+
+
+@pytest.mark.exact
 def test_rows_in_their_order_are_warned_of() -> None:
     with pytest.warns(DependentRowsWarning):
         sb.region_test(np.sort(normal(300), axis=0), NORMAL, contamination=0.05)
@@ -334,6 +348,7 @@ def test_what_is_learned_on_is_not_looked_at(monkeypatch: pytest.MonkeyPatch, dr
     rows = np.concatenate([taught.rows, seen])
     assert np.unique(rows, axis=0).shape == (100, 2)
     assert len(taught.rows) == len(seen) == len(taught.drawn) == 50
+    assert learned.reading.given.tolist() == learned.reading.rows.tolist()
     if drawn:
         left = learned.reading.source.draws
         assert left is not None

@@ -128,3 +128,10 @@ def test_a_family_without_free_parameters_is_its_one_member() -> None:
     known = count(Design.build(Source(cdf=stats.norm().cdf), 100), x[:, None])
     assert best.statistic == pytest.approx(known.statistic(0.05), rel=1e-12)
     assert null.share == 0.05
+
+
+def test_a_start_changes_no_logarithm_by_more_than_two() -> None:
+    """Nearly equal rows: the log density of an exponential law hardly depends on its rate at the mean of the rows."""
+    start = searched._start(family("exponential"), np.linspace(4.99, 5.01, 30)[:, None])
+    assert start is not None
+    assert start[1].tolist() == [2.0]
