@@ -177,7 +177,7 @@ def test_the_log_density_is_a_view_of_a_model_of_several_columns_that_gives_one(
     def log_density(x: Floats) -> Floats:
         if not known:
             raise TypeError("single precision, please")
-        return -0.5 * np.sum(x * x, axis=1)
+        return np.asarray(-0.5 * np.sum(x * x, axis=1))
 
     model = Sampled()
     vars(model).update(log_density=log_density)
