@@ -46,7 +46,8 @@ class Null:
 
     def pvalue(self, value: float) -> float:
         """(1 + #{replicates at least as extreme})/(B + 1); a smaller statistic is more extreme."""
-        return (1.0 + np.count_nonzero(self.statistics <= value + _TIES * abs(value))) / (len(self.statistics) + 1.0)
+        extreme = int(np.count_nonzero(self.statistics <= value + _TIES * abs(value)))
+        return (1.0 + extreme) / (len(self.statistics) + 1.0)
 
 
 def statistics(design: Design, counts: Counts, share: float) -> Floats:
