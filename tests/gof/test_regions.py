@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import warnings
+import weakref
 from typing import Any
 
 import numpy as np
@@ -183,6 +185,18 @@ def test_the_log_density_is_a_view_of_a_model_of_several_columns_that_gives_one(
     vars(model).update(log_density=log_density)
     whole = sb.region_test(normal(50, 2), model, tolerance=0.2)._evidence.counted.design.cuts[1].family
     assert ("the log density of the model" in whole.words) == known
+
+
+@pytest.mark.exact
+def test_what_is_kept_with_a_model_does_not_hold_the_rows() -> None:
+    model = Sampled()
+    vars(model).update(log_density=lambda x: -0.5 * np.sum(x * x, axis=1))
+    x = normal(50, 2)
+    held = weakref.ref(x)
+    sb.region_test(x, model, contamination=0.2, n_resamples=19)
+    del x
+    gc.collect()
+    assert held() is None
 
 
 @pytest.mark.exact
