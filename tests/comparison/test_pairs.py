@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steinball.comparison import Comparison, DrawnEmbedding, KernelCoordinates, compare_embeddings, extremes_of, holm
+from steinball.arrays import LEAST_LEVEL
+from steinball.comparison import (
+    Comparison,
+    DrawnEmbedding,
+    Extremes,
+    KernelCoordinates,
+    compare_embeddings,
+    extremes_of,
+    holm,
+)
 from tests.comparison.models import Floats, normal, plain
 
 pytestmark = pytest.mark.exact
@@ -55,6 +64,11 @@ def test_exchanging_two_models_exchanges_the_answer() -> None:
     assert one.interval == pytest.approx((-other.interval[1], -other.interval[0]), rel=1e-12)
     assert (one.closer, other.closer) == ("m0", "m1")
     assert one.pvalue == pytest.approx(other.pvalue, rel=1e-10)
+
+
+def test_a_p_value_is_never_zero() -> None:
+    found = Comparison("a", "b", np.ones(5), 1e-3, Extremes(-1.0, 1.0, "norm"), 0.0)
+    assert found.pvalues == (LEAST_LEVEL, 1.0)
 
 
 def test_preferences_of_three_models_add_up() -> None:

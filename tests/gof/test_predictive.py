@@ -12,6 +12,7 @@ from scipy import stats
 import steinball as sb
 from steinball.arrays import Floats
 from steinball.cautions import RoundedDataWarning
+from steinball.evidence.predictive import PILOT
 
 N = 300
 X = np.random.default_rng(5).uniform(-2.0, 2.0, size=N)
@@ -214,6 +215,19 @@ def test_a_result_at_another_tolerance_says_what_its_null_was_imitated_by() -> N
         later = refitted.at(contamination=0.05)
     assert (refitted.calibration, later.calibration) == ("Refits", "SimulatedRows")
     assert later.at(contamination=0.0).calibration == "Refits"
+
+
+@pytest.mark.exact
+def test_the_model_is_fitted_again_for_every_replicate() -> None:
+    fits = []
+
+    def refit(y: Any) -> Any:
+        fits.append(y)
+        return least_squares(y)
+
+    y = X + normal()
+    found = sb.predictive_test(y, least_squares(y), {"x": X}, contamination=0.0, refit=refit, n_resamples=19, rng=0)
+    assert len(fits) == PILOT + 19
 
 
 @pytest.mark.exact

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import warnings
+import weakref
 from typing import Any
 
 import numpy as np
@@ -172,6 +174,32 @@ def test_a_view_of_the_user_sees_what_the_others_do_not() -> None:
 
 
 @pytest.mark.exact
+@pytest.mark.parametrize("known", [True, False])
+def test_the_log_density_is_a_view_of_a_model_of_several_columns_that_gives_one(known: bool) -> None:
+    def log_density(x: Floats) -> Floats:
+        if not known:
+            raise TypeError("single precision, please")
+        return np.asarray(-0.5 * np.sum(x * x, axis=1))
+
+    model = Sampled()
+    vars(model).update(log_density=log_density)
+    whole = sb.region_test(normal(50, 2), model, tolerance=0.2)._evidence.counted.design.cuts[1].family
+    assert ("the log density of the model" in whole.words) == known
+
+
+@pytest.mark.exact
+def test_what_is_kept_with_a_model_does_not_hold_the_rows() -> None:
+    model = Sampled()
+    vars(model).update(log_density=lambda x: -0.5 * np.sum(x * x, axis=1))
+    x = normal(50, 2)
+    held = weakref.ref(x)
+    sb.region_test(x, model, contamination=0.2, n_resamples=19)
+    del x
+    gc.collect()
+    assert held() is None
+
+
+@pytest.mark.exact
 def test_rows_in_their_order_are_warned_of() -> None:
     with pytest.warns(DependentRowsWarning):
         sb.region_test(np.sort(normal(300), axis=0), NORMAL, contamination=0.05)
@@ -334,6 +362,7 @@ def test_what_is_learned_on_is_not_looked_at(monkeypatch: pytest.MonkeyPatch, dr
     rows = np.concatenate([taught.rows, seen])
     assert np.unique(rows, axis=0).shape == (100, 2)
     assert len(taught.rows) == len(seen) == len(taught.drawn) == 50
+    assert learned.reading.given.tolist() == learned.reading.rows.tolist()
     if drawn:
         left = learned.reading.source.draws
         assert left is not None

@@ -100,6 +100,12 @@ def test_draws_are_censored_and_rounded_as_y_is() -> None:
     assert np.unique(low).size > 10  # ties are broken at random among equal draws
 
 
+def test_every_row_is_censored_at_a_limit_of_its_own() -> None:
+    observed, draws = Observed(np.array([1.0, 2.0])), np.array([[0.5, 3.0, 9.0], [0.5, 3.0, 9.0]])
+    assert observed(draws, 0.0).tolist() == [[0.5, 1.0, 1.0], [0.5, 2.0, 2.0]]
+    assert observed(draws[:, 1], 0.0).tolist() == [1.0, 2.0]
+
+
 def test_a_function_and_a_law_agree_on_censored_rows() -> None:
     limits = np.full(50, 0.3)
     y = np.minimum(Y, limits)

@@ -56,6 +56,24 @@ def test_rows_are_counted_alike_with_and_without_bisection(monkeypatch: pytest.M
     assert np.abs(whole[0] - whole[1]).max() <= 0.5
 
 
+def test_smooth_counts_take_the_row_at_a_cut_in_parts() -> None:
+    x, found = np.sort(np.random.default_rng(7).normal(size=50)), family("normal")
+    search = MemberSearch(found, Column.of(x[:, None]), 0.05)
+    counts, smooth = search.below(np.array([0.1, 1.2]))
+    u, cuts = stats.norm(0.1, 1.2).cdf(x), searched.uniform_design(50).cuts[0].edges[0]
+    expected = np.interp(cuts, np.concatenate([[0.0], u, [1.0]]), np.arange(52) - 0.5)
+    np.testing.assert_allclose(smooth[1:-1], np.clip(expected, 0.0, 50.0), atol=1e-9)
+    assert counts[1:-1].tolist() == [int(np.sum(u <= cut)) for cut in cuts]
+
+
+def test_the_best_member_around_a_start_is_less_surprising_than_the_start() -> None:
+    x, found = np.random.default_rng(8).normal(size=80), family("normal")
+    search, units = MemberSearch(found, Column.of(x[:, None]), 0.05), np.array([1.0, 0.7])
+    start = found.to_working(np.array([0.9, 1.4]))
+    near = search.look_around(start, units)
+    assert search.surprise(near) < search.surprise(start) < search.surprise(2.0 * start - near)
+
+
 def test_rows_outside_the_support_lie_in_no_region() -> None:
     x = np.append(np.random.default_rng(2).gamma(2.0, size=100), [-1.0, 0.0, -3.0])
     found = family("gamma")
@@ -128,3 +146,10 @@ def test_a_family_without_free_parameters_is_its_one_member() -> None:
     known = count(Design.build(Source(cdf=stats.norm().cdf), 100), x[:, None])
     assert best.statistic == pytest.approx(known.statistic(0.05), rel=1e-12)
     assert null.share == 0.05
+
+
+def test_a_start_changes_no_logarithm_by_more_than_two() -> None:
+    """Nearly equal rows: the log density of an exponential law hardly depends on its rate at the mean of the rows."""
+    start = searched._start(family("exponential"), np.linspace(4.99, 5.01, 30)[:, None])
+    assert start is not None
+    assert start[1].tolist() == [2.0]

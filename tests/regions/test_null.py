@@ -192,3 +192,15 @@ def test_replicates_out_of_a_second_sample_keep_the_level(d: int, repeats: int, 
             null = simulate(design, 0.0, draws)
         rejected += count(design, rng.normal(size=(40, d))).pvalue(null) <= 0.05
     assert rejected / repeats <= 0.05 + 2.0 * np.sqrt(0.05 * 0.95 / repeats)
+
+
+@pytest.mark.exact
+def test_replicates_of_a_second_sample_have_the_shares_of_the_cuts() -> None:
+    draws = np.random.default_rng(9).normal(size=(1000, 2))
+    design = Design.build(from_second_sample(draws), 60)
+    assert design.source.draws is not None
+    found = module._from_sample(design)(design, 0.2, 200, np.random.default_rng(1))
+    for cut, below in zip(design.cuts, found, strict=True):
+        assert below.shape == (cut.family.size, 200, cut.heads.shape[1])
+        expected = 0.8 * 60 * cut.heads[0] / (len(design.source.draws) + 1.0)
+        assert below.mean(axis=1) == pytest.approx(np.tile(expected, (cut.family.size, 1)), abs=1.0)

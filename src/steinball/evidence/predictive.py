@@ -26,7 +26,7 @@ _SEARCHED = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 """Shares of a model that was fitted to the rows: each needs a search over recalibrations."""
 
 _BATCH, _CERTAIN, _HAIR, _FORECAST = 8, 0.9, 1e-12, 100
-_PILOT = 200  # replicates that scale the views
+PILOT = 200  # replicates that scale the views
 Worst = list[tuple[int, int, int, float]]
 
 
@@ -89,7 +89,7 @@ class PredictiveEvidence(Evidence):
         if rows not in ("any", "refits"):
             return self.null("any").with_rows(rows)
         pit = replace(self.pit, redraw=self.redraw) if rows == "refits" else self.pit
-        return Null(pit, self.features, pilot=_PILOT, n_resamples=self.n_resamples, rng=self.seed)
+        return Null(pit, self.features, pilot=PILOT, n_resamples=self.n_resamples, rng=self.seed)
 
     def _rows(self, tolerated: Radius) -> str:
         return self.rows if tolerated.contamination is not None else "changed"

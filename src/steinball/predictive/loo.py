@@ -101,8 +101,7 @@ class LeaveOneOut(Draws):
         if draws.shape != weights.shape:
             raise ValueError(f"`log_likelihood` must have the shape {draws.shape} of `draws`, got {weights.shape}.")
         low, high = _mass_below(y, draws, weights)
-        tied = bool((low < high).any())
-        around = EdgeIntervals.around(_weighted_steps(draws, weights), len(draws)) if tied else POINTS
+        around = EdgeIntervals.around(_weighted_steps(draws, weights), len(draws)) if (low < high).any() else POINTS
         return Pit(low[None], high[None], around)
 
     @property

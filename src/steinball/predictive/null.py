@@ -299,20 +299,16 @@ def recalibrate(pit: Pit, features: Features, null: Null, share: float) -> tuple
     def value(t: Floats) -> float:
         return statistic(tabulate(*recalibrated(pit, features, t), features))
 
-    lowest = value(best)
     for start in (best, *rng.uniform(-within.box, within.box, (_RESTARTS, best.size))):
-        reached, found = _descend(value, within.nearest(start), within, rng)
-        lowest, best = (found, reached) if found < lowest else (lowest, best)
+        best = min(best, _descend(value, within.nearest(start), within, rng), key=value)
         pvalue = null.pvalue(tabulate(*recalibrated(pit, features, best), features), share)
         if pvalue > _ENOUGH:
             break
     return pvalue, best
 
 
-def _descend(
-    value: Callable[[Floats], float], start: Floats, within: Biases, rng: np.random.Generator
-) -> tuple[Floats, float]:
-    """Pattern search within biases: along every axis, and along as many random diagonals; and its value."""
+def _descend(value: Callable[[Floats], float], start: Floats, within: Biases, rng: np.random.Generator) -> Floats:
+    """Pattern search within biases: along every axis, and along as many random diagonals."""
     best, step, lowest = start, 0.5, value(start)
     while step > 0.05:
         axes, before = np.vstack([np.eye(best.size), rng.choice([-1.0, 1.0], size=(best.size, best.size))]), lowest
@@ -320,4 +316,4 @@ def _descend(
             if (found := value(t)) < lowest:
                 best, lowest = t, found
         step = step if lowest < before else step / 2.0
-    return best, lowest
+    return best

@@ -139,14 +139,11 @@ def _from_sample(design: Design) -> Callable[[Design, float, int, np.random.Gene
     """Rows taken out of a second sample, and counted below cuts at the same shares of the rest of it."""
     assert design.source.draws is not None
     rows, m = design.source.rows(design.source.draws), len(design.source.draws)
-    ranks = [cut.family.at(rows).argsort(axis=1).argsort(axis=1) for cut in design.cuts]
+    pairs = [(cut.family.at(rows).argsort(axis=1).argsort(axis=1), cut.heads[:, 1:-1] / (m + 1)) for cut in design.cuts]
 
     def replicates(design: Design, share: float, size: int, rng: np.random.Generator) -> list[Counts]:
         taken = [rng.permutation(m)[: rng.binomial(design.n, 1.0 - share)] for _ in range(size)]
-        return [
-            np.stack([_recut(rank[:, some], cut.heads[:, 1:-1] / (m + 1.0), m) for some in taken], axis=1)
-            for cut, rank in zip(design.cuts, ranks, strict=True)
-        ]
+        return [np.stack([_recut(ranks[:, some], shares, m) for some in taken], axis=1) for ranks, shares in pairs]
 
     return replicates
 
@@ -384,12 +381,9 @@ def _inside(cut: Cut, region: Region, rows: Rows) -> NDArray[np.bool_]:
 def _surplus(design: Design, rows: Rows, pool: Rows) -> Region | None:
     """The most surprising surplus of rows over draws: an interval whose complement, which no inner interval is, is
     short of rows."""
-    drawn = counts_below(pool, design.cuts)
-    cuts = [
-        replace(cut, heads=counts.astype(np.float64), size=float(len(pool.x)))
-        for cut, counts in zip(design.cuts, drawn, strict=True)
-    ]
-    left = Counted(Design(design.source, len(rows.x), tuple(cuts), tuple(cuts)), counts_below(rows, cuts), ())
+    pairs = zip(design.cuts, counts_below(pool, design.cuts), strict=True)
+    cuts = tuple(replace(cut, heads=drawn.astype(np.float64), size=float(len(pool.x))) for cut, drawn in pairs)
+    left = Counted(Design(design.source, len(rows.x), cuts, cuts), counts_below(rows, cuts), ())
     outside, counted = left.design.expected.share, left.counts / len(rows.x)
     inner = [np.tile(np.isin(np.arange(len(cut.arcs.start)), cut.arcs.inner), len(cut.heads)) for cut in cuts]
     some = ~np.concatenate(inner) & (outside > 0.0) & (1.0 - counted > 2.0 * (1.0 - outside))

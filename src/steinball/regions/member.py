@@ -121,13 +121,10 @@ class MemberSearch:
     def below(self, params: Floats) -> tuple[Counts, Floats]:
         """The rows below each cut, (K + 2,), and the same with the row at the cut in parts: a smooth function."""
         levels, m = uniform_design(self.column.n).cuts[0].edges[0], len(self.column.low)
-        if m <= _WHOLE:
-            u = self.column.heights(self.family, params)
-            counts = np.searchsorted(u, levels, side="right")
-            ends = [u[np.clip(counts + k, 0, m - 1)] for k in (-1, 0)]
-        else:
-            counts = self._bisected(params, levels, m)
-            ends = [self.column.heights(self.family, params, np.clip(counts + k, 0, m - 1)) for k in (-1, 0)]
+        u = self.column.heights(self.family, params) if m <= _WHOLE else None
+        counts = self._bisected(params, levels, m) if u is None else np.searchsorted(u, levels, side="right")
+        beside = (np.clip(counts + k, 0, m - 1) for k in (-1, 0))
+        ends = [self.column.heights(self.family, params, rows) if u is None else u[rows] for rows in beside]
         before, after = np.where(counts > 0, ends[0], 0.0), np.where(counts < m, ends[1], 1.0)
         part = (levels - before) / np.maximum(after - before, 1e-300) - 0.5
         smooth = np.clip(counts + np.clip(part, -0.5, 0.5), 0.0, m)
@@ -161,8 +158,7 @@ class MemberSearch:
         """The best member of a grid around one of them."""
         steps = np.linspace(-_REACH, _REACH, along.get(len(working), 3))
         grid = [working + units * np.array(step) for step in product(steps, repeat=len(working))]
-        best = int(np.argmin([self.surprise(at) for at in grid]))
-        return np.asarray(grid[best])
+        return min(grid, key=self.surprise)
 
     def descend(self, working: Floats, units: Floats, sharpness: float = 1.0) -> None:
         """Nelder and Mead's search from a member."""

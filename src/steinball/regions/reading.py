@@ -212,8 +212,7 @@ def _continuous(model: Any, rows: Floats, smooth: bool) -> Reading | None:
     if d == 1 and known.cdf is not None:
         return Reading(owner, Source(cdf=known.cdf, quantile=known.quantile), rows, rows)
     if to_base is not None and (base is not None or known.prefers_base) and smooth:
-        normal = Source(d, partial(_normal_draws, d))
-        return Reading(owner, normal, to_host(to_base(rows)), rows, space="base space")
+        return Reading(owner, Source(d, partial(_normal_draws, d)), to_host(to_base(rows)), rows, space="base space")
     if known.sampler is None:
         return None
     source, speed = _kept_for(owner, ("source", d), partial(_sampled, found, rows[:2].copy()))

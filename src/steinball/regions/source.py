@@ -119,9 +119,7 @@ def _divisor(differences: Floats, error: float, least: float) -> float:
     return step
 
 
-def spread_over_cells(
-    x: Floats, mapped: Floats, ends: tuple[Floats, Floats], to_base: Callable[[Floats], Floats]
-) -> Floats:
+def spread_over_cells(x: Floats, mapped: Floats, ends: tuple[Floats, Floats], to_base: Function) -> Floats:
     r"""Normal values of rounded rows of one column, evenly over the cells that were rounded to them
 
     .. math:: z = \Phi^{-1}(F(a) + v (F(b) - F(a))), \qquad v = \frac{1/2}{k}, \frac{3/2}{k}, \ldots,
