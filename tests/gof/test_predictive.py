@@ -12,7 +12,7 @@ from scipy import stats
 import steinball as sb
 from steinball.arrays import Floats
 from steinball.cautions import RoundedDataWarning
-from steinball.evidence.predictive import PILOT
+from steinball.evidence import predictive as evidence
 
 N = 300
 X = np.random.default_rng(5).uniform(-2.0, 2.0, size=N)
@@ -22,7 +22,7 @@ QUICK: dict[str, Any] = {"n_resamples": 59, "rng": 0}
 @pytest.fixture(autouse=True)
 def small_pilot(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer replicates that scale the views: the level does not depend on them."""
-    monkeypatch.setattr("steinball.evidence.predictive._PILOT", 40)
+    monkeypatch.setattr("steinball.evidence.predictive.PILOT", 40)
 
 
 def normal(seed: int = 0, n: int = N) -> Floats:
@@ -226,8 +226,8 @@ def test_the_model_is_fitted_again_for_every_replicate() -> None:
         return least_squares(y)
 
     y = X + normal()
-    found = sb.predictive_test(y, least_squares(y), {"x": X}, contamination=0.0, refit=refit, n_resamples=19, rng=0)
-    assert len(fits) == PILOT + 19
+    sb.predictive_test(y, least_squares(y), {"x": X}, contamination=0.0, refit=refit, n_resamples=19, rng=0)
+    assert len(fits) == evidence.PILOT + 19
 
 
 @pytest.mark.exact
