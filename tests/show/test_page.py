@@ -345,6 +345,26 @@ def test_a_page_is_printed_on_two_sheets_without_sliders(tab: Browser, tmp_path:
 
 
 @pytest.mark.browser
+def test_a_verdict_has_the_color_of_what_it_means(tab: Browser, tmp_path: Path) -> None:
+    opened(tab, RESULTS["boundary"](), tmp_path)
+    color = """(word => {
+      const chip = document.querySelector('header .chip');
+      chip.dataset.verdict = word;
+      return getComputedStyle(chip).backgroundColor;
+    })"""
+    kinds = (
+        ("MISFIT", "REJECTED", "ALARM"),
+        ("GOOD ENOUGH", "CLOSE IN KSD", "DIFFERENCE SHOWN"),
+        ("NOT REJECTED", "NO ALARM", "NO DIFFERENCE SHOWN"),
+        ("UNDECIDED",),
+    )
+    colors = [{tab.run(f"{color}({word!r})") for word in words} for words in kinds]
+    assert [len(alike) for alike in colors] == [1, 1, 1, 1]
+    assert len(set.union(*colors)) == 4
+    assert tab.run("document.querySelector('header .chip').textContent") == "MISFIT"
+
+
+@pytest.mark.browser
 def test_a_card_has_nothing_to_complain_of(tab: Browser, tmp_path: Path) -> None:
     path = tmp_path / "card.html"
     path.write_text(
