@@ -14,6 +14,8 @@ from scipy import stats
 
 import steinball as sb
 from steinball.results.base import Result
+from steinball.show.page import numbers_of
+from steinball.show.view import Scene
 from tests.show.browser import Browser
 
 HOSTILE = "<script>document.title='taken'</script>"
@@ -105,6 +107,14 @@ def test_a_page_is_whole_and_loads_nothing(name: str, tmp_path: Path) -> None:
     assert result.summary().partition(" at level")[0] in page
     for section in ("What could have been detected", "Warnings", "How it was computed", "numpy"):
         assert section in page
+
+
+@pytest.mark.exact
+def test_a_test_without_draws_is_asked_at_fewer_positions_of_a_slider() -> None:
+    many, few = (numbers_of(Scene(RESULTS[name]()))["slider"] for name in ("weighted", "bound"))
+    assert (len(many["pvalues"]), len(many["limits"])) == (501, 501)
+    assert (many["step"], many["most"]) == (0.001, 0.5)
+    assert len(few["pvalues"]) == len(few["limits"]) == 101
 
 
 @pytest.mark.exact
