@@ -52,6 +52,7 @@ def test_shapes_lie_where_the_data_are() -> None:
     middle = (top + bottom) / 2.0
     assert f'd="M{left:.2f} {middle:.2f}L{right:.2f} {middle:.2f}"' in page
     assert ax.lines[0].get_xydata().tolist() == [[0.0, 0.5], [10.0, 0.5]]
+    assert [line.get_linewidth() for line in ax.lines] == [2.0, 1.2]  # the model, and the rug
     at = left + 0.2 * (right - left)
     assert f'<circle cx="{at:.1f}" cy="{bottom - 0.25 * (bottom - top):.1f}" r="3"><title>row &lt;7&gt;</title>' in page
     assert ax.collections[0].get_offsets().tolist() == [[2.0, 0.25]]

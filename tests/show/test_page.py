@@ -14,6 +14,8 @@ from scipy import stats
 
 import steinball as sb
 from steinball.results.base import Result
+from steinball.show.page import numbers_of
+from steinball.show.view import Scene
 from tests.show.browser import Browser
 
 HOSTILE = "<script>document.title='taken'</script>"
@@ -105,6 +107,14 @@ def test_a_page_is_whole_and_loads_nothing(name: str, tmp_path: Path) -> None:
     assert result.summary().partition(" at level")[0] in page
     for section in ("What could have been detected", "Warnings", "How it was computed", "numpy"):
         assert section in page
+
+
+@pytest.mark.exact
+def test_a_test_without_draws_is_asked_at_fewer_positions_of_a_slider() -> None:
+    many, few = (numbers_of(Scene(RESULTS[name]()))["slider"] for name in ("weighted", "bound"))
+    assert (len(many["pvalues"]), len(many["limits"])) == (501, 501)
+    assert (many["step"], many["most"]) == (0.001, 0.5)
+    assert len(few["pvalues"]) == len(few["limits"]) == 101
 
 
 @pytest.mark.exact
@@ -342,6 +352,26 @@ def test_a_page_is_printed_on_two_sheets_without_sliders(tab: Browser, tmp_path:
     # The verdict is that of this tolerance, which a reader may have moved before printing.
     assert "Tolerated contamination" in tab.run("document.querySelector('.sliders').innerText")
     assert tab.run("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+
+
+@pytest.mark.browser
+def test_a_verdict_has_the_color_of_what_it_means(tab: Browser, tmp_path: Path) -> None:
+    opened(tab, RESULTS["boundary"](), tmp_path)
+    color = """(word => {
+      const chip = document.querySelector('header .chip');
+      chip.dataset.verdict = word;
+      return getComputedStyle(chip).backgroundColor;
+    })"""
+    kinds = (
+        ("MISFIT", "REJECTED", "ALARM"),
+        ("GOOD ENOUGH", "CLOSE IN KSD", "DIFFERENCE SHOWN"),
+        ("NOT REJECTED", "NO ALARM", "NO DIFFERENCE SHOWN"),
+        ("UNDECIDED",),
+    )
+    colors = [{tab.run(f"{color}({word!r})") for word in words} for words in kinds]
+    assert [len(alike) for alike in colors] == [1, 1, 1, 1]
+    assert len(set.union(*colors)) == 4
+    assert tab.run("document.querySelector('header .chip').textContent") == "MISFIT"
 
 
 @pytest.mark.browser

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import steinball as sb
+from steinball.explain.regions import deciding_region
 from steinball.results.base import Result
 from steinball.show.axes import Theme
-from steinball.show.panels import BLAMED
+from steinball.show.panels import BLAMED, region_frame, sample_frame
 from steinball.show.pictures import Panels
 from steinball.show.view import MOST, Scene, _chosen
 
@@ -95,6 +96,27 @@ def test_the_planted_points_are_the_blamed_ones() -> None:
     scene = Scene(RESULTS["robust"]())
     assert set(scene.blamed.tolist()) <= set(range(30))
     assert scene.view.blamed.sum() == len(scene.blamed) >= 10
+
+
+def test_bars_and_model_reach_nearly_to_the_top() -> None:
+    for name in ("robust", "scores alone", "ten points"):
+        frame = sample_frame(Scene(RESULTS[name]()))
+        highest = max(element.places[..., 1].max() for element in frame.elements if element.form == "paths")
+        assert 0.9 * frame.y[1] < highest < frame.y[1]
+        assert min(element.places[..., 1].min() for element in frame.elements) >= frame.y[0]
+
+
+@pytest.mark.parametrize("hole", [False, True])
+def test_what_is_shaded_is_the_region_that_is_short_of_rows(hole: bool) -> None:
+    x = np.random.default_rng(0).normal(size=1000)
+    result: Any = sb.region_test(x[abs(x) > 0.5] if hole else x[abs(x) < 1.0], MODEL, contamination=0.0)
+    region = deciding_region(result._evidence, result._tolerated)
+    shaded = [element.places for element in region_frame(Scene(result)).elements if element.kind == "zone misfit"]
+    assert len(shaded) == (1 if region.inside else 2)
+    for (low, _), (high, _) in shaded:
+        assert low < high
+        assert (region.low < (low + high) / 2.0 <= region.high) == region.inside
+    assert region.inside == hole
 
 
 def test_names_are_no_mathematics() -> None:

@@ -176,7 +176,7 @@ def _default_grid(evidence: Evidence, level: float, own: float | None, conceded:
 
 
 def _first_close(evidence: Evidence, level: float) -> float:
-    """About the smallest share at which the verdict is the best one; 0 where there is none."""
+    """The smallest share at which the verdict is the best one, rounded up; 0 where there is none."""
     first = _beginning(evidence, Huber(1.0), level, (evidence.close,), 1.0)
     return math.ceil(first * _LOOKED) / _LOOKED if math.isfinite(first) else 0.0
 
@@ -235,9 +235,7 @@ def _beginning(evidence: Evidence, kind: Radius, level: float, verdicts: tuple[s
     def before(amount: float) -> bool:
         return evidence.curve(kind, np.array([amount]), level).verdicts[0] not in verdicts
 
-    if before(most):
-        return math.inf
-    return last_place(before, 0.0, most) if before(0.0) else 0.0
+    return math.inf if before(most) else last_place(before, 0.0, most)
 
 
 def _round_up(value: float, most: float) -> float:

@@ -61,21 +61,21 @@ class Detector:
     upper limit of E f_t under the model: ⟨w_t, center⟩ + Σ \|w_t\| reach, which is 0 where u is exactly uniform. When
     the mean of all M reaches ``threshold``, they start again from 0.
 
-    ``directions`` is (spans, v, 6), ``wealth`` (spans, bets, v); ``known`` has ``center`` (v, 6) and ``reach`` (6,).
+    ``directions`` is (spans, v, 6), ``wealth`` (spans, bets, v); ``columns`` has ``center`` (v, 6), ``reach`` (6,).
     """
 
     contamination: float
     threshold: float
-    known: ExactColumns | DrawnColumns
+    columns: ExactColumns | DrawnColumns
     directions: Floats
     wealth: Floats
     state: ClassVar = ("directions", "wealth")
 
     @classmethod
-    def start(cls, contamination: float, threshold: float, known: ExactColumns | DrawnColumns, v: int) -> Detector:
-        """No direction and no evidence, for v columns of which it is ``known`` how they lie under the model."""
+    def start(cls, contamination: float, threshold: float, columns: ExactColumns | DrawnColumns, v: int) -> Detector:
+        """No direction and no evidence, for v ``columns`` u of rows."""
         directions, wealth = np.zeros((SPANS.size, v, FREQUENCIES.size)), np.zeros((SPANS.size, BETS.size, v))
-        return cls(contamination, threshold, known, directions, wealth)
+        return cls(contamination, threshold, columns, directions, wealth)
 
     def advance(self, u: Floats) -> tuple[Floats, list[tuple[int, Floats]]]:
         """Take in rows u (n, v): the mean evidence after each, (n,); where it is enough, the row and evidence (v,)."""
@@ -90,7 +90,7 @@ class Detector:
 
     def _look_back(self, features: Floats) -> Floats:
         """The directions before each of the next rows, (spans, rows, v, 6), from their features (rows, v, 6)."""
-        rows, centered = len(features), features - self.known.center
+        rows, centered = len(features), features - self.columns.center
         new = _ADDED[:, :rows, :rows] @ centered.reshape(rows, -1)
         directions = _KEPT[:, :rows, None, None] * self.directions[:, None] + new.reshape(SPANS.size, *features.shape)
         self.directions = directions[:, -1] + _STEPS[:, None, None] * (centered[-1] - directions[:, -1])
@@ -99,7 +99,7 @@ class Detector:
     def _gains(self, directions: Floats, features: Floats) -> Floats:
         """(f − fair)/(fair − inf f) of each row, (rows, spans, v), with fair = (1 − ε)b + ε sup f."""
         lowest, highest = _range_of(directions)
-        limit = (directions * self.known.center).sum(axis=-1) + np.abs(directions) @ self.known.reach
+        limit = (directions * self.columns.center).sum(axis=-1) + np.abs(directions) @ self.columns.reach
         fair = (1.0 - self.contamination) * np.minimum(limit, highest) + self.contamination * highest
         payoffs, room = np.einsum("srvk,rvk->srv", directions, features), fair - lowest
         return np.where(room > 0.0, (payoffs - fair) / np.where(room > 0.0, room, 1.0), 0.0).swapaxes(0, 1)

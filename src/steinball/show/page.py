@@ -75,8 +75,7 @@ def as_json(values: Any) -> str:
     >>> as_json({"name": "</script>"})
     '{"name":"\\\\u003c/script>"}'
     """
-    plain = json.dumps(values, allow_nan=False, separators=(",", ":"))
-    return plain.replace("<", "\\u003c").replace("&", "\\u0026").replace("\u2028", "\\u2028")
+    return json.dumps(values, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 _COLUMNS, _BLAMED = 8, 20
