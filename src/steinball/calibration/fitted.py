@@ -338,7 +338,7 @@ def leverage_ratio(summary: GramSummary, scores: Floats) -> float:
     products, diagonal = to_host(summary.direction_products), to_host(summary.diagonal)
     pseudo = np.linalg.pinv(scores)  # (p, n)
     leverages = np.clip(np.einsum("ip,pi->i", scores, pseudo), 0.0, 1.0 - 1e-6)
-    inner = pseudo @ (products @ pseudo)
+    inner = (pseudo @ products) @ pseudo
     squares = diagonal - 2.0 * np.einsum("ip,pi->i", products, pseudo) + np.einsum("ip,pi->i", scores, inner)
     squares = np.maximum(squares, 0.0)
     return float(np.sum(squares / (1.0 - leverages)) / np.sum(squares)) if squares.any() else 1.0
