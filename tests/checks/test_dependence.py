@@ -16,10 +16,12 @@ from steinball.checks.dependence import (
     _Neighbors,
     as_chains,
     autocorrelation_time,
+    blocks_with,
     chain_lengths,
     chain_starts,
     dependent_rows,
     find_dependence,
+    landmarks,
 )
 from steinball.gram.request import Request
 from steinball.gram.whole import DenseGram
@@ -186,3 +188,12 @@ def test_the_first_look_is_at_all_pairs_of_near_rows(n: int, d: int) -> None:
     scale = np.sqrt(np.mean([lag.var() for lag in lags]))
     expected = [(lag - mean).sum() / (scale * np.sqrt(len(lag))) for lag in lags]
     np.testing.assert_allclose(near.first_look(summary)[:16], expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.exact
+def test_blocks_of_rows_are_all_rows_with_points_spread_over_them() -> None:
+    problem = problem_of(np.random.default_rng(4).normal(size=5000))
+    some, points = landmarks(problem, 3), problem.points
+    np.testing.assert_array_equal(some.z, points.z[[0, 2499, 4999]])
+    found = np.concatenate(list(blocks_with(problem, some)))
+    np.testing.assert_allclose(found, problem.stein.block(points, some), rtol=1e-12)
