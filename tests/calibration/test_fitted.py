@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 import warnings
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -176,6 +178,19 @@ def test_the_leverages_are_those_of_the_regression() -> None:
     summary = DenseGram(problem).summarise(Request(directions=s))
     wanted = np.sum(squares / (1.0 - np.diag(hat))) / np.sum(squares)
     np.testing.assert_allclose(leverage_ratio(summary, s), wanted, rtol=1e-9)
+
+
+@pytest.mark.exact
+def test_leverages_of_many_rows_take_no_matrix_of_all_pairs() -> None:
+    """4,000 rows and 2 parameters: 128 MB for a matrix of pairs."""
+    s = np.random.default_rng(0).normal(size=(4000, 2))
+    summary: Any = SimpleNamespace(direction_products=s, diagonal=np.full(4000, 10.0))
+    tracemalloc.start()
+    try:
+        leverage_ratio(summary, s)
+        assert tracemalloc.get_traced_memory()[1] < 10**7
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.exact

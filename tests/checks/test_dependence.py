@@ -17,10 +17,12 @@ from steinball.checks.dependence import (
     _Neighbors,
     as_chains,
     autocorrelation_time,
+    blocks_with,
     chain_lengths,
     chain_starts,
     dependent_rows,
     find_dependence,
+    landmarks,
 )
 from steinball.gram.request import Request
 from steinball.gram.whole import DenseGram
@@ -226,3 +228,12 @@ def test_hardly_more_orders_are_looked_at_than_an_early_end_needs(monkeypatch: p
             ends += 1
             assert needed <= looked <= max(2 * needed, 1)
     assert ends > 5
+
+
+@pytest.mark.exact
+def test_blocks_of_rows_are_all_rows_with_points_spread_over_them() -> None:
+    problem = problem_of(np.random.default_rng(4).normal(size=5000))
+    some, points = landmarks(problem, 3), problem.points
+    np.testing.assert_array_equal(some.z, points.z[[0, 2499, 4999]])
+    found = np.concatenate(list(blocks_with(problem, some)))
+    np.testing.assert_allclose(found, problem.stein.block(points, some), rtol=1e-12)

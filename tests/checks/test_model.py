@@ -148,6 +148,16 @@ def test_what_a_sample_does_see_is_not_called_rare(model: Any) -> None:
     assert identity_excess(pose(X, model))[1] < 0.15
 
 
+def test_the_identity_is_looked_at_over_draws_that_did_not_make_the_function() -> None:
+    problem = pose(X, ScoreFunction(lambda x: -x, sample=normal))
+    draws = problem.reference.draws  # type: ignore[union-attr]
+    there = problem.at(draws)
+    u = problem.stein.block(there.points, there.points)
+    f, weights = u[512:, :512].mean(axis=1), np.sort(np.diag(u)[512:])
+    excess = f.mean() / (f.std(ddof=1) / np.sqrt(len(f)))
+    assert identity_excess(problem) == pytest.approx((excess, weights[-3:].sum() / weights.sum()))
+
+
 def test_a_sampler_that_fails_is_no_reason_to_stop_and_is_told() -> None:
     def sample(n: int, rng: Any) -> Any:
         raise ArithmeticError("no luck")

@@ -259,6 +259,10 @@ def test_how_the_work_is_done_reaches_the_library(command: Command, data: str, m
         (["DATA", "--model", "nothing", "--contamination", "0.1"], "`--model` must be one of"),
         (["DATA", *GAUSSIAN, "--contamination", "0.1", "--columns", "y"], "there is no column `y`"),
         (["DATA", "--model", "mine.py:score", "--contamination", "0.1"], "there is no file `mine.py`"),
+        (
+            ["DATA", *GAUSSIAN, "--contamination", "0.1", "--memory-limit", "1kB"],
+            "raise `--memory-limit`, or save them",
+        ),
     ],
 )
 def test_what_is_not_a_decision_is_2_and_one_line(

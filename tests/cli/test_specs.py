@@ -225,7 +225,7 @@ def test_what_may_be_a_log_density_is_not_taken_for_a_score(file: str) -> None:
 def test_what_is_neither_is_refused(file: str) -> None:
     with pytest.raises(TypeError, match=r"is a class; name an instance of it, such as `model = Model\(...\)`"):
         model_from(f"{file}:Model")
-    with pytest.raises(TypeError, match="must be a function from points"):
+    with pytest.raises(TypeError, match="`log_density` must be a function"):
         model_from(None, f"{file}:model")
     with pytest.raises(ValueError, match=r"has no `nothing`; it has dataclass, neighbor, score"):
         model_from(f"{file}:nothing")

@@ -151,7 +151,7 @@ def test_two_monitors_do_not_write_one_state(monitor: Command, tmp_path: Path) -
     [
         (("--contamination", "500%"), "argument --contamination: must be a share"),
         (("--expected-run", "many"), "argument --expected-run: invalid float value: 'many'"),
-        (("--expected-run", "1"), "`--expected-run` must be a number of rows above 1, got 1."),
+        (("--expected-run", "1"), "`expected_run` must be a finite number in (1, inf), got 1"),
         (("--again",), "give `--state FILE.npz`"),
         (("--plot", "x.gif"), "must end in .png"),
         (("--data", "none.csv"), "none.csv: No such file"),

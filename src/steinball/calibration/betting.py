@@ -345,7 +345,8 @@ class Betting(Calibration):
     reference: float = 0.05
     order: str = "random"
     stop: float | None = None
-    label, estimators = "betting", ("v",)
+    label = "betting"
+    estimators = ("v",)
     needs_upper_bound = predictable = aggregates = True
 
     def __post_init__(self) -> None:

@@ -186,7 +186,8 @@ class DeviationBound(Calibration):
 
     kind: str = "auto"
     proven: bool = True
-    label, estimators = "deviation bound", ("v",)
+    label = "deviation bound"
+    estimators = ("v",)
     needs_upper_bound = predictable = True
 
     def __post_init__(self) -> None:

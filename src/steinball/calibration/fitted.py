@@ -152,7 +152,8 @@ class RefitBootstrap(Resampling, FittedCalibration):
 
     n_resamples: int = 199
     refits: Refits | None = field(default=None, repr=False, compare=False)
-    label, estimators = "parametric bootstrap with refitting", ("v",)
+    label = "parametric bootstrap with refitting"
+    estimators = ("v",)
 
     def tolerates(self, radius: Radius) -> bool:
         """Nothing: what contamination does to the fit is not imitated."""
@@ -250,7 +251,8 @@ class ProjectedBootstrap(MarkovCalibration, FittedCalibration):
     dependence: Length = None
     chains: Chains = 1
     projection: Projection | None = field(default=None, repr=False, compare=False)
-    label, estimators = "projected bootstrap", ("v",)
+    label = "projected bootstrap"
+    estimators = ("v",)
 
     def for_fit(self, fitted: FittedModel, problem: Problem, seed: np.random.SeedSequence) -> Self:
         """The same for this fit; refused where no parameter scores are known."""

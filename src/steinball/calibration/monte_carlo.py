@@ -216,7 +216,8 @@ class MonteCarlo(Resampling):
 
     n_resamples: int = 999
     span: float | None = field(default=None, repr=False, kw_only=True)
-    label, estimators = "Monte Carlo test", ("v",)
+    label = "Monte Carlo test"
+    estimators = ("v",)
     needs_upper_bound = predictable = needs_sampler = True
 
     def tolerates(self, radius: Radius) -> bool:

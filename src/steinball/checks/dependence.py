@@ -319,8 +319,8 @@ def autocorrelation_time(problem: Problem, chains: Chains = 1) -> float:
 
 def landmarks(problem: Problem, most: int) -> SteinPoints:
     """At most so many points, spread over all rows."""
-    n = len(problem)
-    return problem.points.take(np.linspace(0, n - 1, min(n, most)).astype(np.intp))
+    rows = np.linspace(0, len(problem) - 1, min(len(problem), most))
+    return problem.points.take(rows.astype(np.intp))
 
 
 def blocks_with(problem: Problem, some: SteinPoints) -> Iterator[Floats]:

@@ -85,10 +85,9 @@ def _wrong_draws(problem: Problem) -> Iterator[Remark]:
             f"the model could not be checked against its own draws: `model.sample` failed ({failure}).",
             "Correct the sampler, or leave it out; `check_model=False` turns this off.",
         )
-    reference, tilt = problem.reference, problem.stein.tilt
+    reference, kind = problem.reference, type(problem.stein.tilt)
     if reference is None or reference.scores is None:
         return
-    kind = "none" if tilt is None else type(tilt).__name__
     excess, share = kept_with(problem.known.original, (_wrong_draws, kind), lambda: identity_excess(problem))
     if excess > EXCESS:
         yield _identity_fails(excess, problem)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shlex
 import sys
 import tempfile
@@ -284,8 +283,6 @@ def _check_monitor(options: opt.Watch) -> None:
     """Refuse what is missing and options that do not go together, before a row is read."""
     for missing in (name for name in ("model", "contamination") if vars(options)[name] is None):
         raise ValueError(f"give `--{missing}`, as in `--model normal:mean=0,sd=1 --contamination 5%`.")
-    if not 1.0 < options.expected_run < math.inf:
-        raise ValueError(f"`--expected-run` must be a number of rows above 1, got {options.expected_run:g}.")
     if options.again and options.state is None:
         raise ValueError("`--again` skips the rows that a state has counted; give `--state FILE.npz`.")
     if options.plot is not None:

@@ -174,10 +174,8 @@ class TextRows:
             while self._number < end and (group := next(rows, None)) is not None:
                 found.extend(self._cells(*row) for row in group)
                 self._number = group[-1][0]
-        except ValueError:
+        finally:  # also before an error
             yield np.reshape(found, (-1, self.columns))
-            raise
-        yield np.reshape(found, (-1, self.columns))
 
     def _quick(self, block: list[str]) -> Floats | None:
         """The numbers of some lines, or None where one of them needs a closer look."""

@@ -115,7 +115,7 @@ def model_from(chosen: Model, dimension: int) -> Any:
     if [model, log_density, family].count(None) != 2:
         raise ValueError("give one of `--model`, `--log-density` and `--fit`.")
     if log_density is not None:
-        return _differentiated(log_density, chosen.backend or "numerical")
+        return models.from_log_density(load(log_density), backend=chosen.backend or "numerical")
     if chosen.backend is not None:
         raise ValueError(f"`--backend {chosen.backend}` differentiates a log density; it goes with `--log-density`.")
     if model is None:
@@ -123,14 +123,6 @@ def model_from(chosen: Model, dimension: int) -> Any:
     if python_file(model):
         return _load_model(model)
     return _scipy_distribution(model) if model.startswith("scipy:") else _built_in(model, dimension)
-
-
-def _differentiated(text: str, backend: str) -> Any:
-    function = load(text)
-    if isinstance(function, type) or not callable(function):
-        wanted = f"`{text}` must be a function from points (n, d) to log densities (n,)"
-        raise TypeError(f"{wanted}, got {type(function).__name__}.")
-    return models.from_log_density(function, backend=backend)
 
 
 def _built_in(text: str, dimension: int) -> Any:
@@ -150,7 +142,7 @@ def _scipy_distribution(text: str) -> Any:
     family = vars(stats).get(name)
     if not isinstance(family, (stats.rv_continuous, stats.rv_discrete)):
         raise ValueError(f"`{text}`: scipy.stats has no distribution `{name}`, as in scipy:gamma:a=2,scale=3.")
-    shapes = (family.shapes or "").split(", ") if family.shapes else []
+    shapes = family.shapes.split(", ") if family.shapes else []
     known = [*shapes, "loc", *(["scale"] if isinstance(family, stats.rv_continuous) else [])]
     _check_names(f"scipy.stats.{name}", f"scipy:{name}", parameters, known, shapes)
     frozen = family(**parameters)

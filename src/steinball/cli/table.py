@@ -63,9 +63,8 @@ class Table:
 
     def sentence(self) -> str:
         """Which rows of the file were not tested; empty where all were."""
-        told = []
-        if self.dropped:
-            told.append(f"{count(self.dropped, 'row')} with a missing value left out (--missing drop).")
+        left_out = f"{count(self.dropped, 'row')} with a missing value left out (--missing drop)."
+        told = [left_out] if self.dropped else []
         if part := self.subsample:
             told.append(
                 f"A random {count(part['rows'])} of the {count(part['of'])} rows were tested "

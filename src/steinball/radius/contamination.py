@@ -254,8 +254,6 @@ class ChiSquared(Radius):
 
     def __call__(self, problem: Problem, tau: Supremum) -> float:
         """√(‖C_P‖ χ²), at most √τ."""
-        if self.value == 0.0:
-            return 0.0
         return within_all(math.sqrt(self.operator_norm(problem, tau) * self.value), tau)
 
 
