@@ -38,7 +38,7 @@ class DenseGram:
             matrix = problem.stein.block(problem.points, problem.points)
             row_means = xp.sum(matrix, axis=1) / n
             drawn = Asked.of(request, n)
-            asked = drawn.beside(matrix)
+            asked = drawn.on_device_of(matrix)
             rows = xp.astype(asked.weights, matrix.dtype)
             forms = to_host(xp.sum(xp.matmul(rows, matrix) * rows, axis=1)) / n**2
             linear = to_host(xp.matmul(rows, row_means)) / n
