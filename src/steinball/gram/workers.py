@@ -56,7 +56,7 @@ def run_tasks(
 def run_on_dask(
     client: Any, function: Callable[..., Result], common: tuple[Any, ...], tasks: Sequence[Any], **options: Any
 ) -> Generator[Result, None, None]:
-    """What :func:`run_tasks` gives, from the cluster of a ``distributed.Client``, which repeats what dies with a worker.
+    """What :func:`run_tasks` gives, on the cluster of a ``distributed.Client``, which repeats what dies with a worker.
 
     The data in ``common`` are the result of a task of their own, so that Dask makes them again where they die with the
     only worker that held them; joblib's own way to Dask waits for ever then. ``options`` are those of ``client.map``.
