@@ -144,7 +144,7 @@ def make_gram(
     count = wanted.stop - wanted.start
     needed = 8 * count * (wanted.n + 1)  # what is kept of the samples of the model
     if needed > (limit := settings.limit(samples, needed)):
-        raise MemoryError(
+        raise MemoryLimitError(
             f"{count} samples of the model of {wanted.n:,} points need {in_words(needed)}, but `memory_limit` is "
             f"{in_words(limit)}. Use fewer `n_resamples`, or raise `memory_limit`."
         )

@@ -179,7 +179,7 @@ class PrefixNorms:
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.norms).all():
-            raise FloatingPointError(
+            raise OutOfRangeError(
                 "sums of the Stein kernel over draws of the model overflow: rescale the model and `samples`, use "
                 "float64, or use a tilt."
             )
