@@ -33,7 +33,7 @@ class Findings:
         return {}
 
     def once(self, name: Hashable, find: Callable[[], T]) -> T:
-        """What ``find`` finds out out, found out once."""
+        """The answer of ``find``, which is asked once under this name."""
         if name not in self._found:
             self._found[name] = find()
         found: T = self._found[name]

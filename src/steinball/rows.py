@@ -33,7 +33,6 @@ MOST_COLUMNS = 100_000
 
 _DRAWS = 512
 _FAR = 1e40
-_NONE: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +72,7 @@ class Rows:
     samples: Array
     model: Model
     given: Array | None = None
-    excluded: NDArray[np.intp] = field(default_factory=_NONE.copy)
+    excluded: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     moves: tuple[Move, ...] = ()
     remarks: dict[str, Any] = field(default_factory=dict)
     predictable: bool = False

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import steinball as sb
-from steinball.arrays import as_seed
+from steinball.arrays import MemoryLimitError, as_seed
 from steinball.calibration import MonteCarlo
 from steinball.calibration.monte_carlo import MonteCarloNull, RemovalNull
 from steinball.gram.tiles import PrefixNorms
@@ -180,7 +180,7 @@ def test_what_is_missing_is_named() -> None:
         sb.robust_ksd_test(x, MODEL, 0.05, rng=0).at(calibration=MonteCarlo(99))
     with pytest.raises(ValueError, match="19 reach a level"):
         sb.robust_ksd_test(np.zeros(60_000) + np.arange(60_000) / 1e5, MODEL, 0.05, calibration=MonteCarlo(999))
-    with pytest.raises(MemoryError, match="memory_limit"):
+    with pytest.raises(MemoryLimitError, match="memory_limit"):
         sb.robust_ksd_test(x, MODEL, 0.05, memory_limit=9_000_0, calibration=MonteCarlo(9999), engine="dense")
 
 

@@ -143,6 +143,22 @@ def test_predicted_times_count_the_products() -> None:
     assert size.dense().seconds > blocked
 
 
+@pytest.mark.parametrize("options", [{}, {"replicates": 99}])
+def test_a_faster_machine_is_predicted_to_be_faster_and_takes_the_same_engine(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, int]
+) -> None:
+    found = []
+    for rate in (3e10, 3e12):
+        monkeypatch.setattr("steinball.gram.cost.flops_per_second", lambda rate=rate: rate)
+        found.append(sb.predict_cost(3000, 10, n_jobs=1, **options))
+    slow, fast = found
+    assert slow.engine == fast.engine
+    assert fast.seconds < slow.seconds
+    shared = sb.predict_cost(3000, 10, n_jobs=2, **options)
+    assert shared.seconds < 0.7 * fast.seconds
+    assert sb.predict_cost(6000, 10, n_jobs=2, **options).seconds > 3.0 * shared.seconds
+
+
 def test_the_rank_stops_where_the_exact_pass_is_cheaper() -> None:
     for n, d, draws in ((1000, 1, 199), (10**5, 5, 999), (10**6, 2, 500)):
         rank = Size(n, d, draws).cheaper_rank

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from steinball.arrays import OutOfRangeError
 from steinball.gram.blocked import BlockedGram
 from steinball.gram.request import Request
 from steinball.gram.tiles import PrefixNorms, PrefixSums
@@ -136,5 +137,5 @@ def test_parts_are_joined_in_order() -> None:
 
 
 def test_what_overflows_is_named() -> None:
-    with pytest.raises(FloatingPointError, match="draws of the model overflow"):
+    with pytest.raises(OutOfRangeError, match="draws of the model overflow"):
         PrefixNorms(np.array([[0.0, np.inf]]), np.zeros(1))

@@ -228,3 +228,18 @@ def test_the_search_is_made_once_for_all_rows_of_a_model_that_can_be_drawn_from(
         found = [sb.robust_ksd_test(model.sample(60, rng), model, 0.05, rng=0).tau for _ in range(3)]
     assert searched.call_count == 1
     assert found[0] == found[1] == found[2]
+
+
+def test_the_search_climbs_from_samples_that_no_ray_meets() -> None:
+    """u has a narrow peak beside one sample in the bulk."""
+    place = np.array([0.53, -0.41])
+
+    def score(x: Any) -> Any:
+        return -x + 30.0 * np.exp(-np.sum((x - place) ** 2, axis=1) / 0.0005)[:, None]
+
+    x = np.vstack([np.random.default_rng(3).normal(size=(40, 2)), place + 0.012])
+    problem = pose(x, score, sb.InverseMultiquadric(1.0), sb.PolynomialTilt())
+    grid = place + np.stack(np.meshgrid(*2 * [np.linspace(-0.03, 0.03, 201)]), axis=-1).reshape(-1, 2)
+    highest = problem.diagonal_at(grid).max()
+    assert float(problem.diagonal.max()) < 0.8 * highest
+    assert search.largest_known(problem) == pytest.approx(highest, rel=1e-3)

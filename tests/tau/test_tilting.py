@@ -21,9 +21,9 @@ from steinball.tau.tilting import (
     check_edges,
     choose_tilt,
     edge_tilt,
+    falls_along_rays,
     find_ends,
     growth_rate,
-    is_tamed,
     ray_points,
 )
 from steinball.tilts import PolynomialTilt
@@ -286,10 +286,10 @@ def test_the_density_tames_an_exponential_score() -> None:
         return (x - np.exp(x))[:, 0]
 
     model = sb.from_score(lambda x: 1.0 - np.exp(x), log_density=log_density)
-    assert is_tamed(model, X, 0.5)
-    assert not is_tamed(sb.from_score(lambda x: 1.0 - np.exp(x)), X, 0.5)
+    assert falls_along_rays(model, X, 0.5)
+    assert not falls_along_rays(sb.from_score(lambda x: 1.0 - np.exp(x)), X, 0.5)
     flat = sb.from_score(lambda x: 1.0 - np.exp(x), log_density=lambda x: -0.0 * x[:, 0])
-    assert not is_tamed(flat, X, 0.5)
+    assert not falls_along_rays(flat, X, 0.5)
 
 
 Score = Callable[[Any], Any]

@@ -16,7 +16,7 @@ from steinball.gram.device import is_accelerated
 from steinball.gram.lowrank import LowRankGram
 from steinball.gram.request import Request
 from steinball.gram.whole import DenseGram, ReplicatedGram
-from steinball.gram.workers import available_jobs, here, workers_configured
+from steinball.gram.workers import available_jobs, threads_here, workers_configured
 from steinball.progress import check_show
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def choose_engine(n: int, d: int, n_resamples: int) -> str:
 
 
 def _predict_replicates(n: int, d: int, replicates: int, jobs: int) -> CostPrediction:
-    """Of exact engines alone: what low rank saves of one pass is nothing beside so many."""
+    """The costs of the exact engines: what low rank saves of one pass is nothing beside so many samples."""
     size, memory = Size(n, d, 0).measured, 8 * replicates * (n + 1)
     seconds = size.replicates(replicates, jobs)
     both = size.dense(), size.blocked(_cpu_tile(n), jobs)
@@ -144,13 +144,13 @@ def make_gram(
     count = wanted.stop - wanted.start
     needed = 8 * count * (wanted.n + 1)  # what is kept of the samples of the model
     if needed > (limit := settings.limit(samples, needed)):
-        raise MemoryError(
+        raise MemoryLimitError(
             f"{count} samples of the model of {wanted.n:,} points need {in_words(needed)}, but `memory_limit` is "
             f"{in_words(limit)}. Use fewer `n_resamples`, or raise `memory_limit`."
         )
     on_host = isinstance(samples, np.ndarray)
     jobs, tile = (available_jobs(settings.n_jobs), REPLICATE_TILE) if on_host else (1, _tile(samples))
-    return ReplicatedGram(engine, problem, tile, here(jobs), settings.progress)
+    return ReplicatedGram(engine, problem, tile, threads_here(jobs), settings.progress)
 
 
 def _engine(
@@ -161,9 +161,10 @@ def _engine(
     n, d = (int(length) for length in samples.shape)
     size = Size(n, d, draws, 4 if dtype_name(samples) == "float32" else 8)
     jobs, tile = _jobs(samples, settings), _tile(samples)
-    memory = {"blocked": size.blocked(tile, here(jobs)).memory, "dense": size.dense().memory}
+    threads = threads_here(jobs)
+    memory = {"blocked": size.blocked(tile, threads).memory, "dense": size.dense().memory}
     if settings.engine == "lowrank" or (size.likely_rank is not None and not request.needs):
-        memory["lowrank"] = size.lowrank_memory(min(size.n, _LEAST_RANK), here(jobs))
+        memory["lowrank"] = size.lowrank_memory(min(size.n, _LEAST_RANK), threads)
     limit = settings.limit(samples, max(memory.values()))
     engine = _automatic(samples, size, memory, limit) if settings.engine == "auto" else settings.engine
     _check_fits(engine, memory, limit, size.n)
@@ -175,9 +176,9 @@ def _engine(
         return exact
     can_wait = memory["blocked"] <= limit and size.blocked(CPU_TILE).seconds <= _PATIENCE
     fallback = exact if settings.engine == "auto" and can_wait else None
-    fits = (limit - size.lowrank_memory(0, here(jobs))) // (size.n * size.itemsize)
+    fits = (limit - size.lowrank_memory(0, threads)) // (size.n * size.itemsize)
     rank = max(1, min(size.n, fits, size.cheaper_rank))  # whose factor fits, and costs no more than the exact pass
-    return LowRankGram(problem, rank, here(jobs), settings.progress, decides, fallback)
+    return LowRankGram(problem, rank, threads, settings.progress, decides, fallback)
 
 
 def _automatic(samples: Array, size: Size, memory: dict[str, int], limit: int) -> str:

@@ -314,7 +314,7 @@ class DeviceTiles:
         with ThreadPoolExecutor(max(1, min(jobs, len(makers)))) as pool:
             drawn = [pool.submit(draw, make) for make in makers]
             points = self._points()
-            asked = Asked.of(replace(self.request, weights=()), n).beside(samples, self.padding)
+            asked = Asked.of(replace(self.request, weights=()), n).on_device_of(samples, self.padding)
             chunks = [chunk.result() for chunk in drawn]
         return points, asked._replace(weights=xp.concat(chunks, axis=0)) if chunks else asked
 

@@ -43,7 +43,7 @@ class Asked(NamedTuple):
         """The places in each of the orders, (n,)."""
         return tuple(self.places[k, :] for k in range(self.places.shape[0]))
 
-    def beside(self, samples: Array, padding: int = 0) -> Asked:
+    def on_device_of(self, samples: Array, padding: int = 0) -> Asked:
         """The same on the device of ``samples``, with columns of zeros for so many further points."""
         xp, device = namespace(samples), array_api_compat.device(samples)
         padded = [np.pad(rows, ((0, 0), (0, padding))) if padding else rows for rows in self]
@@ -118,7 +118,7 @@ def symmetric_forms(rows: Floats, matrix: Floats) -> Floats:
 
 def _sums(tile: Array, rows: Strip, columns: Strip, fused: bool) -> tuple[Array, Array]:
     xp = namespace(tile)
-    if fused:  # elementwise, so that no matrix unit rounds them
+    if fused:  # elementwise: a compiler adds up in the pass that makes the tile
         row_sums = rows.weight * xp.sum(tile * columns.weight[None, :], axis=1)
         column_sums = columns.weight * xp.sum(tile * rows.weight[:, None], axis=0)
     else:
@@ -204,7 +204,7 @@ class PrefixNorms:
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.norms).all():
-            raise FloatingPointError(
+            raise OutOfRangeError(
                 "sums of the Stein kernel over draws of the model overflow: rescale the model and `samples`, use "
                 "float64, or use a tilt."
             )

@@ -38,7 +38,7 @@ class DenseGram:
             matrix = problem.stein.block(problem.points, problem.points)
             row_means = xp.sum(matrix, axis=1) / n
             drawn = Asked.of(request, n)
-            asked = drawn.beside(matrix)
+            asked = drawn.on_device_of(matrix)
             rows = xp.astype(asked.weights, matrix.dtype)
             host = isinstance(matrix, np.ndarray)
             forms = symmetric_forms(rows, matrix) if host else xp.sum(xp.matmul(rows, matrix) * rows, axis=1)

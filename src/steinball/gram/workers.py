@@ -56,7 +56,7 @@ def run_tasks(
 def run_on_dask(
     client: Any, function: Callable[..., Result], common: tuple[Any, ...], tasks: Sequence[Any], **options: Any
 ) -> Generator[Result, None, None]:
-    """The same on the cluster of a ``distributed.Client``, which repeats what dies with a worker.
+    """What :func:`run_tasks` gives, on the cluster of a ``distributed.Client``, which repeats what dies with a worker.
 
     The data in ``common`` are the result of a task of their own, so that Dask makes them again where they die with the
     only worker that held them; joblib's own way to Dask waits for ever then. ``options`` are those of ``client.map``.
@@ -123,7 +123,7 @@ def _time_to_restart() -> float:
 
 def share_threads(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None) -> Iterator[Result]:
     """``function(item)`` for every item, in order, on threads of this process: what it reads and writes is shared."""
-    jobs = 1 if n_jobs == 1 else min(here(available_jobs(n_jobs)), len(items))
+    jobs = 1 if n_jobs == 1 else min(threads_here(available_jobs(n_jobs)), len(items))
     if jobs <= 1:
         yield from map(function, items)
         return
@@ -134,8 +134,8 @@ def share_threads(function: Callable[[Item], Result], items: Sequence[Item], n_j
         yield from parallel(joblib.delayed(function)(item) for item in items)
 
 
-def here(jobs: int) -> int:
-    """Threads that share memory: of a cluster, those of this machine."""
+def threads_here(jobs: int) -> int:
+    """How many of so many workers can be threads that share memory: of a cluster, those of this machine."""
     if jobs == 1:
         return 1
     import joblib
@@ -187,4 +187,4 @@ def _controller() -> ThreadpoolController:
 
 def single_threaded_algebra() -> AbstractContextManager[Any]:
     """Linear algebra on the calling thread alone, while other threads do the same."""
-    return _controller().limit(limits=1, user_api="blas")
+    return _controller().limit(limits=1, user_api="blas")  # type: ignore[no-any-return]

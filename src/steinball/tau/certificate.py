@@ -95,7 +95,7 @@ class Majorant:
 
     @classmethod
     def of(cls, setting: Setting, model: Any) -> Majorant:
-        """From what the model says."""
+        """The majorant of what a model says of its score."""
         known = Knowledge(model)
         growths, radial = known.score_growth(setting.center, setting.precision), known.radial_score
         if not growths:

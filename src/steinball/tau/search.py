@@ -206,7 +206,7 @@ class Cloud:
 
     @classmethod
     def of(cls, x: Floats, support: Support | None = None) -> Cloud:
-        """Of samples (n, d); directions that a finite edge of ``support`` would cut off are turned or flattened."""
+        """The cloud of samples (n, d); directions that an edge of ``support`` would cut off are turned or flattened."""
         d, center = x.shape[1], median_of_rows(x[:: -(-len(x) // 256)])
         distance = _lengths(x - center)
         farthest = np.argpartition(-distance, min(STARTS, len(x)) - 1)[:STARTS]

@@ -203,7 +203,7 @@ def finite_decades(values: Floats) -> NDArray[np.intp]:
     return np.asarray(np.logical_and.accumulate(np.isfinite(values)).sum(axis=0))
 
 
-def is_tamed(model: Any, samples: Array, power: float) -> bool:
+def falls_along_rays(model: Any, samples: Array, power: float) -> bool:
     """Whether p^power·\\|s\\| falls along all rays, as far as they show it."""
     points = ray_points(model, samples)
     log_density = Knowledge(model).log_density
@@ -214,7 +214,7 @@ def is_tamed(model: Any, samples: Array, power: float) -> bool:
             sizes = np.log(np.abs(_scores_along(model, points, samples)).max(axis=2))
             flat = private_copy(like(points.reshape(-1, points.shape[-1]), samples))
             logs = to_host(log_density(flat)).reshape(sizes.shape)
-    except Exception:  # a density or score that fails far out is not known to be tamed
+    except Exception:  # of a density or score that fails far out it is not known
         return False
     with np.errstate(invalid="ignore"):
         together = np.where(np.isneginf(logs), -np.inf, power * logs + sizes)
@@ -311,10 +311,10 @@ def _polynomial_tilt(samples: Array, model: Any, kernel: Kernel, edge: Tilt | No
 
 
 def _power_tilt(samples: Array, model: Any, kernel: Kernel, edge: Tilt | None) -> Tilt | None:
-    """The power of the density, ½ or 1, that bounds the Stein kernel along rays and is most efficient; none of them."""
+    """The power of the density, ½ or 1, that bounds the Stein kernel along rays and is most efficient, if one does."""
     known, reference = Knowledge(model), Reference.of(model, samples)
     around = to_host(samples) if reference is None else reference.draws[:_DRAWS]
-    tamed = [power for power in _POWERS if is_tamed(model, samples, power)]
+    tamed = [power for power in _POWERS if falls_along_rays(model, samples, power)]
     if known.log_density is None or not tamed:
         return None
     probes, few = _probes(around, known.support), min(_DRAWS, len(around))
