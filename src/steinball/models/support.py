@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,12 @@ OUTSIDE = ("error", "contaminated")
 _ROUNDED_SHARE, _ROUNDED_POINTS = 0.05, 3
 _TIMES_THE_NEXT = 5.0  # a density that rises toward its edge puts more into the last half cell than into the next
 _ULPS = 4096.0  # how many roundings away from an edge a point is put that was rounded onto it
+
+
+@lru_cache  # a test of a model with edges asks thirty times
+def _broadcast(ends: tuple[tuple[float, float], ...], dimension: int) -> tuple[Floats, Floats]:
+    low, high = np.array(ends).T
+    return np.broadcast_to(low, (dimension,)), np.broadcast_to(high, (dimension,))
 
 
 @dataclass(frozen=True)
@@ -63,8 +70,7 @@ class Support:
         """The lower and the upper ends, shape (d,) each."""
         if len(self.ends) not in (1, dimension):
             raise ValueError(f"`support` has {len(self.ends)} columns, but the samples have {dimension}.")
-        low, high = np.broadcast_to(self.ends, (dimension, 2)).T
-        return low, high
+        return _broadcast(self.ends, dimension)
 
     def distances(self, x: Floats) -> tuple[Floats, Floats]:
         """How far each coordinate lies above its lower and below its upper end, shape (n, d); negative outside."""
