@@ -88,19 +88,17 @@ class Support:
     def off_edges(self, x: Floats, kind: str = "float64") -> Floats:
         """Rows of the closed box, with coordinates on an edge or next to it moved to where a score 1/r is finite."""
         finfo, (low, high) = np.finfo(kind), self.along(x.shape[1])
-        step = float(finfo.tiny) ** 0.25
-        for ends, sign in ((low, 1.0), (high, -1.0)):
-            finite = np.where(np.isfinite(ends), ends, 0.0)
-            nearest = finite + sign * np.maximum(_ULPS * finfo.eps * np.abs(finite), step)
-            inner = np.maximum(x, nearest) if sign > 0 else np.minimum(x, nearest)
-            x = np.where(np.isfinite(ends), inner, x)
-        return x
+
+        def least_distance(ends: Floats) -> Floats:
+            sizes = np.where(np.isfinite(ends), np.abs(ends), 0.0)
+            return np.maximum(_ULPS * finfo.eps * sizes, float(finfo.tiny) ** 0.25)
+
+        return np.clip(x, low + least_distance(low), high - least_distance(high))
 
     def within_cells(self, x: Floats, step: Floats) -> Floats:
         """Rows with coordinates on an edge moved to the middle of the half cell that was rounded onto it."""
-        for ends, sign in zip(self.along(x.shape[1]), (1.0, -1.0), strict=True):
-            x = np.where(np.isfinite(ends) & (x == ends), ends + sign * 0.25 * step, x)
-        return x
+        low, high = self.along(x.shape[1])
+        return np.where(x == low, low + 0.25 * step, np.where(x == high, high - 0.25 * step, x))
 
     def expected_on_edge(self, x: Floats, step: Floats) -> float:
         """How many rows rounding may have put on an edge: a few times as many as it put on the next value."""
