@@ -54,7 +54,7 @@ class Independent:
 
     def _each(self, name: str) -> list[Any] | None:
         """What every column knows under a name of :class:`Knowledge`; ``None`` where some column does not know it."""
-        found = [getattr(Knowledge(part), name) for part in self.marginals]
+        found = [Knowledge(part).asked(name) for part in self.marginals]
         return None if any(one is None for one in found) else found
 
     @property

@@ -91,7 +91,7 @@ class Support:
 
         def least_distance(ends: Floats) -> Floats:
             sizes = np.where(np.isfinite(ends), np.abs(ends), 0.0)
-            return np.maximum(_ULPS * finfo.eps * sizes, float(finfo.tiny) ** 0.25)
+            return np.asarray(np.maximum(_ULPS * finfo.eps * sizes, float(finfo.tiny) ** 0.25))
 
         return np.clip(x, low + least_distance(low), high - least_distance(high))
 
