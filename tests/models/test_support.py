@@ -50,6 +50,8 @@ def test_a_point_on_the_edge_moves_to_where_the_inverse_distance_is_finite(kind:
     distance = moved[0, 0] - np.dtype(kind).type(edge)
     assert 0.0 < distance < 1e-2
     assert np.isfinite(1.0 / distance**2)
+    mirrored = Support.of((None, -edge)).off_edges(column(-edge, -edge - 1.0), kind).astype(kind)
+    np.testing.assert_array_equal(mirrored, -moved)
 
 
 def test_points_outside_are_refused_with_the_way_out() -> None:

@@ -21,6 +21,7 @@ _PANELS = 200
 MOST_MODES = 64
 _STARTS = 64
 _MERGE = 0.5
+_STEP = 1e-4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -176,9 +177,9 @@ class _Surface:
         )
         return np.asarray(start + scale * found.x)
 
-    def curvature(self, x: Floats, step: float = 1e-4) -> Floats:
+    def curvature(self, x: Floats) -> Floats:
         """−∇∇ log p by central differences of the score, symmetrized, shape (d, d)."""
-        moves = step * max(1.0, float(np.abs(x).max())) * np.eye(len(x))
+        moves = _STEP * max(1.0, float(np.abs(x).max())) * np.eye(len(x))
         slopes = self.gradient(np.vstack([x + moves, x - moves]))
         hessian = -(slopes[: len(x)] - slopes[len(x) :]) / (2.0 * moves[0, 0])
         return np.asarray((hessian + hessian.T) / 2.0)

@@ -102,12 +102,11 @@ def _best_extrapolation(slopes: Floats, rounding: Floats) -> tuple[Floats, Float
 
 
 def _monotone_noise(error: Floats) -> Floats:
-    """Rounding errors grow as 1/h, so an error found at a short step bounds those of longer ones from below.
+    """Errors, written in place: rounding grows as 1/h, so one found at a short step bounds longer ones from below.
 
     An error may be small by chance; the shortest step, which has no shorter one to bound it, is held to two
     longer ones.
     """
-    error = error.copy()
     error[-1] = np.maximum(error[-1], np.maximum(_RATIO * error[-2], _RATIO**2 * error[-3]))
     for k in range(error.shape[0] - 2, -1, -1):
         shorter = np.where(np.isfinite(error[k + 1]), error[k + 1], 0.0) / _RATIO

@@ -104,7 +104,7 @@ class Covariance:
         no digits, and only the correlations decide whether the matrix is definite.
         """
         given = as_numbers(value, name)
-        if given.ndim < 2 and given.shape in ((), (dimension,)):
+        if given.shape in ((), (dimension,)):
             variances = frozen(np.broadcast_to(given, (dimension,)))
             _check_variances(variances, name)
             deviations = np.sqrt(variances)

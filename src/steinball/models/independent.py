@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from steinball.arrays import Array, Floats, check_kind, namespace
+from steinball.arrays import Array, Floats, check_kind, namespace, naming
 from steinball.models.base import as_model, score_of
 from steinball.models.gaussian import as_points
 from steinball.models.knowledge import Knowledge
@@ -54,7 +54,7 @@ class Independent:
 
     def _each(self, name: str) -> list[Any] | None:
         """What every column knows under a name of :class:`Knowledge`; ``None`` where some column does not know it."""
-        found = [getattr(Knowledge(part), name) for part in self.marginals]
+        found = [Knowledge(part).asked(name) for part in self.marginals]
         return None if any(one is None for one in found) else found
 
     @property
@@ -119,7 +119,5 @@ def _by_column(functions: list[Callable[[Array], Array]], x: Array) -> list[Arra
 
 def _parts(marginals: Any) -> Iterator[Any]:
     for j, marginal in enumerate(check_kind(marginals, Sequence, "marginals", "a list of models")):
-        try:
+        with naming(f"`marginals[{j}]` is no model"):
             yield as_model(marginal)
-        except TypeError as error:
-            raise TypeError(f"`marginals[{j}]` is no model: {error}") from None

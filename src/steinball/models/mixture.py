@@ -137,14 +137,11 @@ class GaussianMixture(BuiltIn):
         center = np.asarray(center, dtype=np.float64)
         pairs = zip(self._factors, self.means, strict=True)
         each = [factor.score_growth(mean, center, precision) for factor, mean in pairs]
-        bounds = [ScoreGrowth(*(max(numbers) for numbers in zip(*each, strict=True)))]
+        largest = ScoreGrowth(*(max(numbers) for numbers in zip(*each, strict=True)))
         if (self.cov == self.cov[0]).all():
-            return [*bounds, self._shared_growth(center, precision)]
-        for j, own in enumerate(each):
-            excess = self._excess_over(j)
-            if math.isfinite(excess):
-                bounds.append(ScoreGrowth(own.offset + excess, own.slope))
-        return bounds
+            return [largest, self._shared_growth(center, precision)]
+        far = ((own, self._excess_over(j)) for j, own in enumerate(each))
+        return [largest, *(ScoreGrowth(own.offset + excess, own.slope) for own, excess in far if excess < math.inf)]
 
     def _excess_over(self, j: int) -> float:
         """A bound on |s − sⱼ| = |Σ rₖ (sₖ − sⱼ)| if component j is the widest in every direction, else ∞.

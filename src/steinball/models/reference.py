@@ -20,6 +20,7 @@ _LEAST, _NUMBERS = 256, 2**24
 
 _PROBED = 3
 _KEPT: dict[int, tuple[weakref.ref[Any], dict[Any, Any]]] = {}
+_NOTHING: Any = object()
 T = TypeVar("T")
 
 
@@ -70,12 +71,13 @@ def kept_with(owner: Any, key: Any, make: Callable[[], T], holds: Callable[[T], 
         except TypeError:
             return make()
         _KEPT[name] = place
-    kept: dict[Any, T] = place[1]
-    if key in kept and not holds(kept[key]):
-        kept.clear()
-    if key not in kept:
-        kept[key] = make()
-    return kept[key]
+    found: T = place[1].get(key, _NOTHING)  # asked for once: a key may take long to compare
+    if found is not _NOTHING and not holds(found):
+        place[1].clear()
+        found = _NOTHING
+    if found is _NOTHING:
+        found = place[1][key] = make()
+    return found
 
 
 def known_of(model: Any, key: Any, make: Callable[[], T], template: Array | None = None) -> T:

@@ -136,7 +136,7 @@ class Standardized:
     def __getattr__(self, name: str) -> Any:
         if name not in _UNMOVED:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        found = vars(self)[name] = getattr(self.known, name)  # asked once: what stands for the model lives for one test
+        found = vars(self)[name] = self.known.asked(name)  # asked once: what stands for the model lives for one test
         return found
 
     @cached_property
@@ -298,11 +298,6 @@ def _checked(scatter: Scatter) -> Scatter:
     return scatter
 
 
-#: What is said of parameters alone, whatever coordinates the data are in.
-_FIELDS = ("label", "names", "positive", "numerical", "fixed", "quick", "least")
-_METHODS = ("reported", "to_working", "from_working", "working_jacobian")
-
-
 class MovedFamily(Family):
     r"""The densities of :math:`z = L^{-1}(x - a)` for x of a family: the same parameters, and rows z.
 
@@ -321,7 +316,11 @@ class MovedFamily(Family):
 
     def __init__(self, family: Family, move: Standardization) -> None:
         self.family, self.move = family, move
-        vars(self).update({name: getattr(family, name) for name in _FIELDS + _METHODS})
+        self.label, self.names, self.positive = family.label, family.names, family.positive
+        self.numerical, self.fixed, self.quick, self.least = family.numerical, family.fixed, family.quick, family.least
+        # What is about parameters alone is that of the family itself.
+        vars(self).update(reported=family.reported, working_jacobian=family.working_jacobian)
+        vars(self).update(to_working=family.to_working, from_working=family.from_working)
 
     def model(self, params: Floats) -> Model:
         model = self.family.model(params)

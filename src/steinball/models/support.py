@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,12 @@ OUTSIDE = ("error", "contaminated")
 _ROUNDED_SHARE, _ROUNDED_POINTS = 0.05, 3
 _TIMES_THE_NEXT = 5.0  # a density that rises toward its edge puts more into the last half cell than into the next
 _ULPS = 4096.0  # how many roundings away from an edge a point is put that was rounded onto it
+
+
+@lru_cache  # a test of a model with edges asks thirty times
+def _broadcast(ends: tuple[tuple[float, float], ...], dimension: int) -> tuple[Floats, Floats]:
+    low, high = np.array(ends).T
+    return np.broadcast_to(low, (dimension,)), np.broadcast_to(high, (dimension,))
 
 
 @dataclass(frozen=True)
@@ -63,8 +70,7 @@ class Support:
         """The lower and the upper ends, shape (d,) each."""
         if len(self.ends) not in (1, dimension):
             raise ValueError(f"`support` has {len(self.ends)} columns, but the samples have {dimension}.")
-        low, high = np.broadcast_to(self.ends, (dimension, 2)).T
-        return low, high
+        return _broadcast(self.ends, dimension)
 
     def distances(self, x: Floats) -> tuple[Floats, Floats]:
         """How far each coordinate lies above its lower and below its upper end, shape (n, d); negative outside."""
@@ -82,19 +88,17 @@ class Support:
     def off_edges(self, x: Floats, kind: str = "float64") -> Floats:
         """Rows of the closed box, with coordinates on an edge or next to it moved to where a score 1/r is finite."""
         finfo, (low, high) = np.finfo(kind), self.along(x.shape[1])
-        step = float(finfo.tiny) ** 0.25
-        for ends, sign in ((low, 1.0), (high, -1.0)):
-            finite = np.where(np.isfinite(ends), ends, 0.0)
-            nearest = finite + sign * np.maximum(_ULPS * finfo.eps * np.abs(finite), step)
-            inner = np.maximum(x, nearest) if sign > 0 else np.minimum(x, nearest)
-            x = np.where(np.isfinite(ends), inner, x)
-        return x
+
+        def least_distance(ends: Floats) -> Floats:
+            sizes = np.where(np.isfinite(ends), np.abs(ends), 0.0)
+            return np.asarray(np.maximum(_ULPS * finfo.eps * sizes, float(finfo.tiny) ** 0.25))
+
+        return np.clip(x, low + least_distance(low), high - least_distance(high))
 
     def within_cells(self, x: Floats, step: Floats) -> Floats:
         """Rows with coordinates on an edge moved to the middle of the half cell that was rounded onto it."""
-        for ends, sign in zip(self.along(x.shape[1]), (1.0, -1.0), strict=True):
-            x = np.where(np.isfinite(ends) & (x == ends), ends + sign * 0.25 * step, x)
-        return x
+        low, high = self.along(x.shape[1])
+        return np.where(x == low, low + 0.25 * step, np.where(x == high, high - 0.25 * step, x))
 
     def expected_on_edge(self, x: Floats, step: Floats) -> float:
         """How many rows rounding may have put on an edge: a few times as many as it put on the next value."""

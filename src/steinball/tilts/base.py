@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -255,14 +255,12 @@ class EdgeTilt(Tilt):
             weights = weights * (distance / (scale + distance)) ** self.power
         return weights
 
-    def _distances(self, x: Array) -> list[tuple[Array, float]]:
+    def _distances(self, x: Array) -> Iterator[tuple[Array, float]]:
         """The distance from each finite end, infinite ones stood in for by a very far one, and its sign."""
-        found = []
         for ends, sign in ((self.low, 1.0), (self.high, -1.0)):
             along = np.broadcast_to(np.asarray(ends), (x.shape[1],))
             if np.isfinite(along).any():
-                found.append((sign * (x - like(np.where(np.isfinite(along), along, -sign * _FAR), x)), sign))
-        return found
+                yield sign * (x - like(np.where(np.isfinite(along), along, -sign * _FAR), x)), sign
 
 
 def _along(values: Any, name: str, x: Array) -> Array:
