@@ -84,10 +84,6 @@ class CheckEvidence(JointEvidence):
         """What a set allows: a difference of shares, or θ where only scores were compared."""
         return self.leading.limit(tolerated)
 
-    def limits(self, tolerated: Radius, amounts: Floats) -> Floats:
-        """The same at each amount."""
-        return self.leading.limits(tolerated, amounts)
-
     def pair_sums(self, tolerated: Radius, level: float) -> tuple[PairSums, ...]:
         """What explanations are made from, where only scores were compared."""
         return self.leading.pair_sums(tolerated, level)

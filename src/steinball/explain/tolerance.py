@@ -221,7 +221,7 @@ def zones_of(evidence: Evidence, tolerated: Radius, level: float) -> Zones:
     kind = evidence.sliding(tolerated)
     if kind is None:
         raise TypeError(f"beyond {tolerated!r} nothing else is tolerated without another test.")
-    own = evidence.amount(tolerated, kind)
+    own = kind.amount or 0.0
     most = 1.0 if kind.in_percent else 4.0 * max(evidence.distance(), own) or 1.0
     upper, decidable = evidence.upper_bound(level), evidence.decidable(level)
     first = _begin(lambda t: (np.asarray(evidence.pvalues(kind, t)) > level) | (not decidable), most)

@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 from steinball.arrays import as_seed, check_level
-from steinball.calibration import combination
-from steinball.calibration.base import Calibration
+from steinball.calibration import Calibration, combination
 from steinball.checks.dependence import dependent_rows
 from steinball.checks.memory import slow_memory
 from steinball.checks.model import contradictions, mistaken_score, separated_modes

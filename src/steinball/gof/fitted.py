@@ -86,7 +86,7 @@ def region_fit(
     counted, reading = _counted(source, member, len(x)), Reading(None, source, x)
     evidence = FamilyRegionEvidence(counted, null, reading, family=family, column=column, member=member)
     shown = family.reported(member.params, np.zeros_like(member.params))
-    about: dict[str, Any] = {"details": region_details(reading), "family": family.label, "known_params": known}
+    about: dict[str, Any] = {"details": region_details(evidence), "family": family.label, "known_params": known}
     about["params"] = {name: value for name, (value, _) in shown.items()}
     return RegionFitResult.of(evidence, Huber(share), level, region_remarks(reading), **about)
 

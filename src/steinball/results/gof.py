@@ -17,7 +17,7 @@ from steinball.explain.removal import Fragility, Removal, fragility, least_remov
 from steinball.explain.tolerance import Detectable
 from steinball.kernels.base import Kernel
 from steinball.results.base import SupremumResult
-from steinball.text import BRIEF_WIDTH, Row, count, describe, measured, number, percent, short, tolerated
+from steinball.text import BRIEF_WIDTH, Row, count, decided, describe, measured, number, percent, short, tolerated
 from steinball.tilts import Tilt
 
 _TAU_KINDS = {
@@ -345,10 +345,8 @@ class FitResult(GofResult):
         return rows
 
     def _decided(self) -> str:
-        if self.rejected:
-            return f"REJECTED at level {self.level:g}: the data contradict every member of the family."
-        words = f"NOT REJECTED at level {self.level:g}: the data do not contradict the family."
-        return f"{words} This does not prove the model."
+        target = "every member of the family" if self.rejected else "the family"
+        return decided(self.rejected, f"at level {self.level:g}", "", (self._subject, target, self._unproved))
 
 
 _MOST_ROWS = 8
