@@ -64,7 +64,8 @@ class CheckEvidence(JointEvidence):
     @property
     def leading(self) -> Evidence:
         """What says how far the model is from the data: the regions, for probabilities say more than scores."""
-        return next(iter(self.parts.values()))
+        first: Evidence = next(iter(self.parts.values()))
+        return first
 
     @property
     def close(self) -> str:  # type: ignore[override]

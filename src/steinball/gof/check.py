@@ -173,7 +173,7 @@ def _together(parts: dict[str, CheckResult], tolerated: Radius, level: float) ->
     """One result of all columns."""
     evidence = ColumnsEvidence({name: part._evidence for name, part in parts.items()})
     record = Record().warned(f"{name}: {text}" for name, part in parts.items() for text in part._record.warnings)
-    sizes = {"n": next(iter(parts.values())).n, "dimension": len(parts)}
+    sizes: dict[str, Any] = {"n": next(iter(parts.values())).n, "dimension": len(parts)}
     return ColumnsResult.of(evidence, tolerated, level, _tests=dict(parts), _record=record, **sizes)
 
 

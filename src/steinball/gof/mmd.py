@@ -250,7 +250,7 @@ class Pair:
 
     def result(self, test: str, evidence: MMDEvidence, tolerated: Huber, level: float) -> MMDResult:
         """What one of the tests found."""
-        sizes = {"n": self.n, "m": self.m, "dimension": int(self.pooled.shape[1])}
+        sizes: dict[str, Any] = {"n": self.n, "m": self.m, "dimension": int(self.pooled.shape[1])}
         return MMDResult.of(evidence, tolerated, level, test=test, kernel=self.kernel, **sizes)
 
     def squares(self, n_resamples: int) -> Floats:

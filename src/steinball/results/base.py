@@ -187,7 +187,7 @@ class Result(Decision, text.Reported):
 
     def tolerance_curve(self, grid: Any = None) -> ToleranceCurve:
         """p-value and verdict for many tolerated shares: :class:`steinball.explain.ToleranceCurve`."""
-        return tolerance_curve(self._evidence, self.level, self.contamination, self.contamination_bound, grid)
+        return tolerance_curve(self._evidence, self._tolerated, self.level, self.contamination_bound, grid)
 
     def conceded(self) -> Concession:
         """The contamination that must be conceded, and what is said by it: :class:`steinball.explain.Concession`."""

@@ -235,7 +235,7 @@ class RegionFitResult(RegionResult):
         return self._evidence.family.model(self._evidence.member.params)
 
     @property
-    def title(self) -> str:
+    def title(self) -> str:  # type: ignore[override]
         """With the name of the family."""
         return f"Region test of a fitted family: {self.family}"
 
