@@ -98,11 +98,7 @@ def assess_problem(
 
 
 def assess_kernels(
-    x: Any,
-    model: Any,
-    asked: Specification,
-    kernels: Any,
-    choose: Callable[[Rows], Sequence[Kernel]],
+    x: Any, model: Any, asked: Specification, kernels: Any, choose: Callable[[Rows], Sequence[Kernel]]
 ) -> tuple[RobustAggregationEvidence, list[Remark]]:
     """The evidence of a test under several kernels: those that ``choose`` picks for the rows by ``kernels``, which the
     user asked for. The weights are drawn once and serve them all."""

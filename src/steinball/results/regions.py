@@ -75,7 +75,7 @@ class SharesResult(Result):
 
     def _data_rows(self, details: dict[str, Any]) -> list[Row]:
         data: Row = "data", f"{count(self.n, 'row')} in {count(self.dimension, 'column')}"
-        return [data, *((name, str(value)) for name, value in details.items() if name != "columns")]
+        return [data, *((name, str(value)) for name, value in details.items())]
 
     def _tolerated_row(self) -> Row:
         some = f"differences of up to {points(self.tolerance)}" if self.tolerance else self._tolerance()
