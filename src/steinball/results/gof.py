@@ -11,7 +11,7 @@ import numpy as np
 from steinball.arrays import Array, Floats, check_level
 from steinball.evidence.base import CLOSE
 from steinball.evidence.bounds import Credibility, credibility
-from steinball.evidence.ksd import KSDEvidence
+from steinball.evidence.ksd import FamilyEvidence, KSDEvidence
 from steinball.explain.removal import Fragility, Removal, fragility, least_removal
 from steinball.explain.tolerance import Detectable
 from steinball.kernels.base import Kernel
@@ -284,6 +284,7 @@ class FitResult(FamilyResult, GofResult):
 
     fit: str = ""
     standard_errors: dict[str, float] = field(default_factory=dict)
+    _evidence: FamilyEvidence
     _numerical: bool = False
 
     schema: ClassVar[str] = "steinball.fit/1"
