@@ -526,4 +526,5 @@ def test_splits_have_a_seed_of_their_own_below_that_of_the_test() -> None:
     below = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1))
     splits = gather(WeightStream(shuffled, 60, below, 0, 19), 60).astype(np.bool_)
     squares = mmd.split_squares(np.concatenate([x, y]), Gaussian(1.0), splits)
+    assert result.draws is not None
     np.testing.assert_allclose(result.draws, np.sqrt(np.maximum(squares, 0.0)))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from steinball.arrays import Floats, as_numbers, check_share, like, to_host
 from steinball.evidence.base import Curve, Evidence, PairSums
 from steinball.explain.influence import as_places, points_at
-from steinball.radius import Huber, Radius, TotalVariation
+from steinball.radius import Huber, Radius
 from steinball.remarks import give
 from steinball.stein import SteinPoints
 from steinball.tau.certificate import is_upper_bound
@@ -155,12 +155,13 @@ def tolerance_curve(
     >>> bool((np.diff(curve.pvalues) >= 0.0).all()), len(curve.verdicts)
     (True, 101)
     """
-    everything = TotalVariation(1.0) if isinstance(tolerated, TotalVariation) else Huber(1.0)
+    sized = tolerated.in_percent and tolerated.variation == tolerated.amount  # a share of rows, or a difference of some
+    everything = tolerated.resized(1.0) if sized else Huber(1.0)
     evidence.check(everything)
     give(evidence.remarks(everything))
     if everything.contamination is None:
         conceded = _begin(lambda t: np.asarray(evidence.pvalues(everything, t)) > level, 1.0)
-    own = tolerated.amount if isinstance(tolerated, type(everything)) else None
+    own = tolerated.amount if sized else None
     shares = _default_grid(evidence, everything, level, max(own or 0.0, conceded)) if grid is None else _checked(grid)
     curve = evidence.curve(everything, shares, level)
     return ToleranceCurve(shares, curve.pvalues, curve.verdicts, level, conceded, everything.axis)
