@@ -155,7 +155,7 @@ def tolerance_curve(
     >>> bool((np.diff(curve.pvalues) >= 0.0).all()), len(curve.verdicts)
     (True, 101)
     """
-    sized = tolerated.in_percent and tolerated.variation == tolerated.amount  # a share of rows, or a difference of some
+    sized = tolerated.in_percent and tolerated.variation == tolerated.amount  # contamination, or a difference of shares
     everything = tolerated.resized(1.0) if sized else Huber(1.0)
     evidence.check(everything)
     give(evidence.remarks(everything))

@@ -150,13 +150,8 @@ class ComparisonResult(Reported):
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON. Its ``schema`` is raised when fields change (``docs/developer/results.md``)."""
         models = [{"name": name, "draws": self.draws[name], "fitted": self.fitted.get(name)} for name in self.names]
-        told: dict[str, Any] = {
-            "closest": self.closest,
-            "contamination": self.contamination,
-            "level": self.level,
-            "n": self.n,
-        }
-        told |= {"dimension": self.dimension, "fitted_on": self.fitted_on, "models": models}
+        told: dict[str, Any] = {"closest": self.closest, "contamination": self.contamination, "level": self.level}
+        told |= {"n": self.n, "dimension": self.dimension, "fitted_on": self.fitted_on, "models": models}
         columns = {"columns": list(self._record.names)} if self._record.names else {}
         return {"schema": self.schema, **told, "pairs": [_plain(pair) for pair in self.pairs], **columns}
 
