@@ -49,3 +49,13 @@ def test_a_curve_rejects_nothing_where_the_quantile_of_a_u_statistic_is_negative
     assert math.isinf(result.threshold)
     assert curve.pvalues[0] == result.pvalue <= 0.5
     assert curve.verdicts == (result.verdict,) == ("undecided",)
+
+
+def test_where_the_tolerated_set_has_no_size_its_radius_slides() -> None:
+    both = sb.Huber(0.02) + sb.radius.ScoreError(0.05)
+    result = sb.ksd_test(X, MODEL, radius=both, tilt="auto", tau="best", rng=0)
+    sliding = result._evidence.sliding(result._tolerated)
+    assert sliding == sb.FixedRadius(result.radius)
+    assert result.radius > 0.0
+    same = result.at(radius=sliding)
+    assert (same.pvalue, same.radius) == (result.pvalue, result.radius)

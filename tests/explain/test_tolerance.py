@@ -96,6 +96,26 @@ def test_a_test_without_a_tolerance_says_so() -> None:
         result.tolerance_curve()
 
 
+DIFFERENCES: dict[str, Callable[[Any], Any]] = {
+    "regions": lambda x: sb.check(x, MODEL, tolerance=0.05, rng=0),
+    "scores": lambda x: sb.ksd_test(x, MODEL, radius=sb.TotalVariation(0.05), tilt="auto", tau="auto", rng=0),
+}
+
+
+@pytest.mark.parametrize("test", DIFFERENCES.values(), ids=list(DIFFERENCES))
+def test_where_a_difference_of_shares_is_tolerated_the_curve_is_of_such_differences(test: Callable[[Any], Any]) -> None:
+    result = test(spoilt(400) + 0.5)
+    curve = result.tolerance_curve()
+    others = [result.at(tolerance=share) for share in curve.contamination[::20].tolist()]
+    assert curve.pvalues[::20].tolist() == [other.pvalue for other in others]
+    assert curve.verdicts[::20] == tuple(other.verdict for other in others)
+    assert str(curve).startswith("Tolerated difference of shares at level 0.05")
+    assert 0.05 < curve.conceded < 1.0
+    assert result.at(tolerance=curve.conceded - 1e-4).rejected
+    assert not result.at(tolerance=curve.conceded + 1e-4).rejected
+    assert set(curve.to_dict()) == {"schema", "tolerance", "pvalues", "verdicts", "level", "conceded"}
+
+
 def test_what_is_conceded_is_said_in_words() -> None:
     assert "of the distribution they come from" in str(TESTS["boundary"](spoilt()).conceded())
     assert "does not come from the model" in " ".join(str(TESTS["boundary"](spoilt()).conceded()).split())

@@ -48,6 +48,7 @@ def test_the_pvalue_is_twice_the_smaller_one_and_at_agrees() -> None:
     assert all(part.level == 0.1 for part in later.parts.values())
     regions = sb.region_test(1.2 * normal(200), NORMAL, contamination=0.02)
     assert found.difference_interval == regions.difference_interval
+    assert found.rows_needed == regions.rows_needed < np.inf
     assert found.parts["regions"].pvalue == regions.pvalue
 
 
@@ -179,6 +180,35 @@ def test_a_frame_is_checked_by_column(library: str) -> None:
     assert wrong.region.startswith("Where visits is ")
     assert f"{wrong.region} Misfits, of 3 columns: visits." in text_of(wrong)
     assert wrong.explain(frame).names == ("visits",)
+
+
+@pytest.mark.exact
+def test_each_column_has_draws_of_its_own() -> None:
+    pandas = pytest.importorskip("pandas")
+    x = normal(100)[:, 0]
+    found = sb.check(
+        pandas.DataFrame({"a": x, "b": x}), {"a": lambda x: -x, "b": lambda x: -x}, contamination=0.1, rng=0
+    )
+    columns: Any = found.parts
+    first, second = (columns[name].parts["distance"] for name in ("a", "b"))
+    assert first.ksd == second.ksd
+    assert not np.array_equal(first.draws, second.draws)
+
+
+@pytest.mark.exact
+def test_rows_are_looked_over_where_no_scores_are_compared() -> None:
+    class Sampler:
+        def sample(self, n: int, rng: np.random.Generator) -> Floats:
+            return np.asarray(rng.normal(size=(n, 1)))
+
+    walk = np.cumsum(normal(300), axis=0) / 10.0
+    with pytest.warns(sb.cautions.DependentRowsWarning) as given:
+        found = sb.check(walk, Sampler(), contamination=0.1, rng=0)
+    assert list(found.parts) == ["regions"]
+    assert [str(warning.message) for warning in given] == list(found._record.warnings)
+    with pytest.warns(sb.cautions.DependentRowsWarning) as given:
+        sb.check(walk, NORMAL, contamination=0.1, rng=0)
+    assert len(given) == 1  # the test of scores says it
 
 
 @pytest.mark.exact

@@ -18,8 +18,10 @@ import pytest
 from numpy.typing import NDArray
 
 import steinball as sb
+from steinball.arrays import as_seed
 from steinball.gof import mmd
 from steinball.gof.mmd import MMDResult
+from steinball.gram.weights import WeightStream, gather
 from steinball.kernels import Gaussian, Kernel
 
 LOW, HIGH = 8 / 400, 36 / 400
@@ -509,3 +511,20 @@ def test_dcmmd_turns_where_the_paper_says(share: float, least: int, most: int) -
         test = sb.dcmmd_test(x, sb.models.Gaussian(), contamination=0.05, kernel=Gaussian(math.sqrt(0.5)), rng=rng)
         rejected += test.rejected
     assert least <= rejected <= most
+
+
+@pytest.mark.exact
+def test_splits_have_a_seed_of_their_own_below_that_of_the_test() -> None:
+    """0 is for draws of the model, 1 for splits: the seed contract, so that a seed gives the same splits everywhere."""
+    x, y = (np.random.default_rng(seed).normal(size=(30, 1)) for seed in (0, 1))
+    result = sb.dcmmd_test(x, y, contamination=0.0, kernel=Gaussian(1.0), n_resamples=19, rng=5)
+
+    def shuffled(generator: np.random.Generator, rows: int, total: int) -> NDArray[np.int8]:
+        return generator.permuted(np.tile((np.arange(total) < 30).astype(np.int8), (rows, 1)), axis=1)
+
+    seed = as_seed(5)
+    below = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1))
+    splits = gather(WeightStream(shuffled, 60, below, 0, 19), 60).astype(np.bool_)
+    squares = mmd.split_squares(np.concatenate([x, y]), Gaussian(1.0), splits)
+    assert result.draws is not None
+    np.testing.assert_allclose(result.draws, np.sqrt(np.maximum(squares, 0.0)))

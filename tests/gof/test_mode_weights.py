@@ -45,6 +45,17 @@ def test_the_conceded_share_is_where_the_pvalue_crosses_the_level() -> None:
         assert np.all(np.diff(pvalues) >= 0.0)
 
 
+def test_the_standard_deviation_is_at_least_that_under_the_model() -> None:
+    """A rare value that was not seen leaves none in the sample."""
+    values = np.full((1, 100), 0.25)
+    certain, doubtful = (
+        MeansEvidence(values, np.array([-1.0]), np.array([deviation]), "asymptotic") for deviation in (0.0, 2.0)
+    )
+    assert certain.pvalue(0.1) == 0.0
+    assert doubtful.pvalue(0.1) == pytest.approx(stats.norm.sf(10.0 * 0.15 / 2.0))
+    assert certain.pvalue(0.25) == 0.5  # constant values that do not exceed the share
+
+
 def test_functions_of_the_weights_have_mean_zero_and_stay_below_one() -> None:
     model = GaussianMixture([0.2, 0.5, 0.3], [-5.0, 0.0, 3.0], [0.5, 1.0, 2.0])  # modes that touch, of other widths
     grid = np.linspace(-25.0, 25.0, 200_001)[:, None]

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from steinball.arrays import Floats, check_level, to_host
 from steinball.gram.base import GramSummary
 from steinball.problem import Findings, Problem
-from steinball.radius.base import Radius
-from steinball.radius.contamination import Huber
+from steinball.radius import Huber, Radius
 from steinball.remarks import Remark
 
 _HAIR = 1e-12
@@ -160,8 +159,8 @@ class Evidence(Findings, ABC):
         return float(tolerated.amount or 0.0)
 
     def limits(self, tolerated: Radius, amounts: Floats) -> Floats:
-        """The largest upper bound of the misfit that each amount allows."""
-        return np.asarray(amounts, dtype=np.float64)
+        """The same at each amount of one kind of tolerated set."""
+        return np.array([self.limit(tolerated.resized(float(amount))) for amount in amounts])
 
     def upper_bound(self, level: float) -> float:
         """An upper bound of the misfit at confidence 1 − ``level``; infinite where none is known or can be trusted."""
@@ -193,12 +192,8 @@ class Evidence(Findings, ABC):
         return check_level(level, self.n_resamples)
 
     def sliding(self, tolerated: Radius) -> Radius | None:
-        """The kind of set whose amount sliders and pictures change; ``None`` where no other can be tolerated."""
+        """The set whose amount sliders and pictures change; ``None`` where no other can be tolerated."""
         return tolerated if tolerated.contamination is not None else Huber(0.0)
-
-    def amount(self, tolerated: Radius, kind: Radius) -> float:
-        """How much ``tolerated`` tolerates, in the unit of ``kind``."""
-        return float(tolerated.amount or 0.0)
 
     def pair_sums(self, tolerated: Radius, level: float) -> tuple[PairSums, ...]:
         """The sums over pairs under every kernel, the leading one first; empty where none are kept."""

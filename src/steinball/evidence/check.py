@@ -64,7 +64,8 @@ class CheckEvidence(JointEvidence):
     @property
     def leading(self) -> Evidence:
         """What says how far the model is from the data: the regions, for probabilities say more than scores."""
-        return next(iter(self.parts.values()))
+        first: Evidence = next(iter(self.parts.values()))
+        return first
 
     @property
     def close(self) -> str:  # type: ignore[override]
@@ -83,10 +84,6 @@ class CheckEvidence(JointEvidence):
     def limit(self, tolerated: Radius) -> float:
         """What a set allows: a difference of shares, or θ where only scores were compared."""
         return self.leading.limit(tolerated)
-
-    def limits(self, tolerated: Radius, amounts: Floats) -> Floats:
-        """The same at each amount."""
-        return self.leading.limits(tolerated, amounts)
 
     def pair_sums(self, tolerated: Radius, level: float) -> tuple[PairSums, ...]:
         """What explanations are made from, where only scores were compared."""

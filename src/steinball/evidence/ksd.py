@@ -12,8 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from steinball.arrays import Floats
-from steinball.calibration import combination
-from steinball.calibration.base import BoundingNull, Calibration
+from steinball.calibration import BoundingNull, Calibration, combination
 from steinball.calibration.deviation import hoeffding
 from steinball.evidence.base import CLOSE, Decision, Evidence, PairSums
 from steinball.evidence.bounds import upper_bound, upper_bound_direction
@@ -22,8 +21,7 @@ from steinball.gram.cost import check_room
 from steinball.gram.request import Request
 from steinball.jumps.modes import count_groups
 from steinball.problem import Problem
-from steinball.radius.base import FixedRadius, Radius
-from steinball.radius.contamination import Huber
+from steinball.radius import FixedRadius, Huber, Radius
 from steinball.remarks import Remark
 from steinball.tau.certificate import Supremum
 from steinball.tau.supremum import Boundedness, boundedness
@@ -233,10 +231,6 @@ class KSDEvidence(Evidence):
         ksd, sets = self.distance(), [tolerated.resized(float(amount)) for amount in amounts]
         return [self.for_set(one).null.pvalue(ksd, self.limit(one)) for one in sets]
 
-    def limits(self, tolerated: Radius, amounts: Floats) -> Floats:
-        """θ at each amount."""
-        return np.array([self.limit(tolerated.resized(float(amount))) for amount in amounts])
-
     def limit(self, tolerated: Radius) -> float:
         """θ of a tolerated set, worked out once: some sets need thousands of draws."""
 
@@ -279,15 +273,11 @@ class KSDEvidence(Evidence):
 
     def sliding(self, tolerated: Radius) -> Radius | None:
         """The tolerated set itself where it has an amount, otherwise a distance, or else a share of contamination."""
-        for kind in (tolerated, FixedRadius(0.0), Huber(0.0)):
+        for kind in (tolerated, FixedRadius(self.limit(tolerated)), Huber(0.0)):
             some = kind.resized(0.5) if kind.sized_by else None
             if some is not None and self.calibration.tolerates(some) and (not self.moved or some.closed_under_moves):
                 return kind
         return None
-
-    def amount(self, tolerated: Radius, kind: Radius) -> float:
-        """Its own amount, or θ where sets of another kind are tolerated."""
-        return float(tolerated.amount or 0.0) if type(tolerated) is type(kind) else self.limit(tolerated)
 
     def for_set(self, tolerated: Radius) -> KSDEvidence:
         """The same, read by its calibration for the set behind ``tolerated``."""

@@ -117,7 +117,7 @@ class MMDEvidence(Evidence):
 
     def numbers(self, tolerated: Radius, level: float) -> dict[str, Any]:
         """The numbers of one tolerated share and level."""
-        mmd, radius = self.distance(), float(self.limits(tolerated, np.array([tolerated.contamination or 0.0]))[0])
+        mmd, radius = self.distance(), self.limit(tolerated)
         threshold = self.null.threshold(level, radius)
         return {
             "mmd": mmd,
@@ -135,6 +135,6 @@ class MMDEvidence(Evidence):
         """The p-value at each share."""
         return [self.null.pvalue(self.distance(), radius) for radius in self.limits(tolerated, amounts).tolist()]
 
-    def limits(self, tolerated: Radius, amounts: Floats) -> Floats:
-        """θ at each share."""
-        return np.asarray(amounts * self.shift)
+    def limit(self, tolerated: Radius) -> float:
+        """θ."""
+        return float(tolerated.amount or 0.0) * self.shift

@@ -207,12 +207,6 @@ class FamilyRegionEvidence(RegionEvidence):
         """Infinite: how many rows show a family to be good enough is not known."""
         return math.inf
 
-    def pvalues(self, tolerated: Radius, amounts: Floats) -> list[float]:
-        """The p-value at the share that was asked for."""
-        for amount in amounts:
-            self.check(tolerated.resized(float(amount)))
-        return super().pvalues(tolerated, amounts)
-
     def check(self, tolerated: Radius) -> None:
         """Refuse what needs another search over the members."""
         if tolerated.contamination is None:

@@ -12,8 +12,7 @@ import numpy as np
 from steinball.arrays import Floats, as_numbers, check_share, like, to_host
 from steinball.evidence.base import Curve, Evidence, PairSums, last_place
 from steinball.explain.influence import as_places, points_at
-from steinball.radius.base import Radius
-from steinball.radius.contamination import Huber
+from steinball.radius import Huber, Radius
 from steinball.remarks import give
 from steinball.stein import SteinPoints
 from steinball.tau.certificate import is_upper_bound
@@ -75,12 +74,13 @@ class Concession(Summarized):
 
 @dataclass(frozen=True, eq=False)
 class ToleranceCurve(Summarized):
-    """p-value and verdict of a test for many tolerated shares of contamination.
+    """p-value and verdict of a test for many tolerated shares of contamination, or differences of shares.
 
     Attributes
     ----------
     contamination, pvalues : (m,) arrays
-        The tolerated shares, and the p-value at each; the p-value does not fall as more is tolerated.
+        The tolerated shares, and the p-value at each; the p-value does not fall as more is tolerated. Differences of
+        shares where the test tolerated one; ``axis`` says which, and in :meth:`to_dict` they are ``tolerance``.
     verdicts : tuple of str
         ``"misfit"``, ``"undecided"`` or the best answer of the test, ``"close in KSD"`` or ``"good enough"``, at each.
     level : float
@@ -103,13 +103,14 @@ class ToleranceCurve(Summarized):
     verdicts: tuple[str, ...]
     level: float
     conceded: float
+    axis: str = Huber.axis
 
     def summary(self) -> str:
         """A table of a few shares, and what they mean."""
         chosen = np.unique(np.linspace(0, len(self.verdicts) - 1, _SHOWN).astype(int))
         rows = [(percent(self.contamination[k]), f"p = {number(self.pvalues[k])}", self.verdicts[k]) for k in chosen]
         return render(
-            f"Tolerated contamination at level {self.level:g}",
+            f"{self.axis.capitalize()} at level {self.level:g}",
             rows,
             f"At least {percent(self.conceded, down=True)} must be conceded. The tolerance may be chosen after the "
             "data were seen, because the tolerated sets are nested; the level must be chosen before.",
@@ -117,12 +118,13 @@ class ToleranceCurve(Summarized):
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON."""
-        told = {name: np.asarray(value).tolist() for name, value in vars(self).items()}
-        return {"schema": "steinball.tolerance-curve/1", **told}
+        told = {name: np.asarray(value).tolist() for name, value in vars(self).items() if name != "axis"}
+        shares = {} if self.axis == Huber.axis else {"tolerance": told.pop("contamination")}
+        return {"schema": "steinball.tolerance-curve/1", **shares, **told}
 
 
 def tolerance_curve(
-    evidence: Evidence, level: float, own: float | None, conceded: float, grid: Any = None
+    evidence: Evidence, tolerated: Radius, level: float, conceded: float, grid: Any = None
 ) -> ToleranceCurve:
     """p-value and verdict as a function of the tolerated share, from the draws of one test.
 
@@ -130,8 +132,10 @@ def tolerance_curve(
     ----------
     evidence : Evidence
         Of a test with a tolerance.
-    level, own, conceded : float
-        Its level, the share that it tolerated, and the smallest share that is not rejected.
+    tolerated : Radius
+        The set that it tolerated: a difference of shares has a curve of its own, all others that of contamination.
+    level, conceded : float
+        Its level, and the smallest share of contamination that is not rejected.
     grid : array, optional
         Shares in [0, 1], in any order. By default 101 of them from 0 to beyond all three zones.
 
@@ -149,12 +153,16 @@ def tolerance_curve(
     >>> bool((np.diff(curve.pvalues) >= 0.0).all()), len(curve.verdicts)
     (True, 101)
     """
-    everything = Huber(1.0)
+    sized = tolerated.in_percent and tolerated.variation == tolerated.amount  # contamination, or a difference of shares
+    everything = tolerated.resized(1.0) if sized else Huber(1.0)
     evidence.check(everything)
     give(evidence.remarks(everything))
-    shares = _default_grid(evidence, level, own, conceded) if grid is None else _checked(grid)
+    if everything.contamination is None:
+        conceded = _beginning(evidence, everything, level, ("undecided", evidence.close), 1.0)
+    own = tolerated.amount if sized else None
+    shares = _default_grid(evidence, everything, level, max(own or 0.0, conceded)) if grid is None else _checked(grid)
     curve = evidence.curve(everything, shares, level)
-    return ToleranceCurve(shares, curve.pvalues, curve.verdicts, level, conceded)
+    return ToleranceCurve(shares, curve.pvalues, curve.verdicts, level, conceded, everything.axis)
 
 
 def _checked(grid: Any) -> Floats:
@@ -164,20 +172,20 @@ def _checked(grid: Any) -> Floats:
     return np.array([check_share(float(share), "grid") for share in shares])
 
 
-def _default_grid(evidence: Evidence, level: float, own: float | None, conceded: float) -> Floats:
+def _default_grid(evidence: Evidence, kind: Radius, level: float, seen: float) -> Floats:
     """From 0 to beyond all three zones; without 0 where points outside the support need some tolerance."""
-    end = min(1.0, 1.25 * max(own or 0.0, conceded, _first_close(evidence, level), 0.05))
+    end = min(1.0, 1.25 * max(seen, _first_close(evidence, kind, level), 0.05))
     shares = np.linspace(0.0, end, _STEPS + 1)
     try:
-        evidence.check(Huber(0.0))
+        evidence.check(kind.resized(0.0))
     except ValueError:
         return shares[1:]
     return shares
 
 
-def _first_close(evidence: Evidence, level: float) -> float:
+def _first_close(evidence: Evidence, kind: Radius, level: float) -> float:
     """The smallest share at which the verdict is the best one, rounded up; 0 where there is none."""
-    first = _beginning(evidence, Huber(1.0), level, (evidence.close,), 1.0)
+    first = _beginning(evidence, kind, level, (evidence.close,), 1.0)
     return math.ceil(first * _LOOKED) / _LOOKED if math.isfinite(first) else 0.0
 
 
@@ -216,7 +224,7 @@ def zones_of(evidence: Evidence, tolerated: Radius, level: float) -> Zones:
     kind = evidence.sliding(tolerated)
     if kind is None:
         raise TypeError(f"beyond {tolerated!r} nothing else is tolerated without another test.")
-    own = evidence.amount(tolerated, kind)
+    own = kind.amount or 0.0
     most = 1.0 if kind.in_percent else 4.0 * max(evidence.distance(), own) or 1.0
     first = _beginning(evidence, kind, level, ("undecided", evidence.close), most)
     second = _beginning(evidence, kind, level, (evidence.close,), most)

@@ -12,10 +12,8 @@ from steinball.calibration.combination import as_calibration, check_over_kernels
 from steinball.evidence.kernels import AggregationEvidence
 from steinball.gof.assess import Specification, assess_kernels
 from steinball.gram.choose import Settings
-from steinball.kernels.base import Kernel
-from steinball.kernels.radial import InverseMultiquadric
+from steinball.kernels import InverseMultiquadric, Kernel
 from steinball.radius import Huber, Radius
-from steinball.radius.base import as_radius
 from steinball.record import recorded
 from steinball.results.aggregated import AggregatedResult, RobustAggregatedResult
 from steinball.rows import Rows
@@ -214,16 +212,16 @@ def robust_ksdagg_test(
         if contamination is None:
             raise TypeError("give `contamination`, the tolerated share, or `radius`, another tolerated set.")
         radius = Huber(contamination)
-    tolerated, calibration = as_radius(radius), as_calibration(calibration)
-    check_over_kernels(calibration, tolerated)
-    tau, work = calibration.default_tau if tau is None else tau, Settings(engine, memory_limit, n_jobs, progress)
+    tau = as_calibration(calibration).default_tau if tau is None else tau
+    work = Settings(engine, memory_limit, n_jobs, progress)
     asked = Specification(
-        tolerated, calibration, level, rng, work, None, tilt, tau, "v", None, outside, check_model, standardize
+        radius, calibration, level, rng, work, None, tilt, tau, "v", None, outside, check_model, standardize
     )
+    check_over_kernels(asked.calibration, asked.radius)
 
     def choose(rows: Rows) -> tuple[Kernel, ...]:
         around = kernels is None
         return kernels_around(rows.median_distance(), ROBUST_POWERS) if around else collection(kernels, rows)
 
     evidence, remarks = assess_kernels(x, model, asked, kernels, choose)
-    return RobustAggregatedResult.of(evidence, tolerated, level, remarks)
+    return RobustAggregatedResult.of(evidence, asked.radius, level, remarks)

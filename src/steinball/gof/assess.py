@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 from steinball.arrays import as_seed, check_level
-from steinball.calibration import combination
-from steinball.calibration.base import Calibration
+from steinball.calibration import Calibration, combination
 from steinball.checks.dependence import dependent_rows
 from steinball.checks.memory import slow_memory
 from steinball.checks.model import contradictions, mistaken_score, separated_modes
@@ -99,11 +98,7 @@ def assess_problem(
 
 
 def assess_kernels(
-    x: Any,
-    model: Any,
-    asked: Specification,
-    kernels: Any,
-    choose: Callable[[Rows], Sequence[Kernel]],
+    x: Any, model: Any, asked: Specification, kernels: Any, choose: Callable[[Rows], Sequence[Kernel]]
 ) -> tuple[RobustAggregationEvidence, list[Remark]]:
     """The evidence of a test under several kernels: those that ``choose`` picks for the rows by ``kernels``, which the
     user asked for. The weights are drawn once and serve them all."""

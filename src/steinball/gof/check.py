@@ -18,7 +18,7 @@ from steinball.evidence.check import CheckEvidence, ColumnsEvidence
 from steinball.frames import frame_columns
 from steinball.gof.fitted import fit_test
 from steinball.gof.ksd import ksd_test, robust_ksd_test
-from steinball.gof.regions import RegionSettings, region_remarks, region_result, tolerated_set
+from steinball.gof.regions import RegionSettings, region_details, region_remarks, tolerated_set
 from steinball.models.base import model_at
 from steinball.models.family import Family
 from steinball.models.knowledge import Knowledge
@@ -29,7 +29,7 @@ from steinball.regions.reading import Reading, read_where_drawn
 from steinball.results.base import Result
 from steinball.results.check import CheckResult, ColumnsResult
 from steinball.results.gof import GofResult
-from steinball.results.regions import RegionFitResult
+from steinball.results.regions import RegionFitResult, RegionResult
 from steinball.tau.certificate import is_upper_bound
 
 MOST_PAIRED = 10_000
@@ -140,7 +140,7 @@ def _check(x: Any, model: Any, tolerated: Radius, level: float, settings: Region
     tests: dict[str, Result] = {}
     if evidence is not None:
         remarks = region_remarks(evidence.reading) if distance is None else ()
-        tests["regions"] = region_result(evidence, tolerated, level, remarks)
+        tests["regions"] = RegionResult.of(evidence, tolerated, level, remarks, details=region_details(evidence))
     tests |= {} if distance is None else {"distance": distance}
     return _checked(tests, tolerated, level, **({"scores": why} if why else {}))
 
@@ -173,7 +173,7 @@ def _together(parts: dict[str, CheckResult], tolerated: Radius, level: float) ->
     """One result of all columns."""
     evidence = ColumnsEvidence({name: part._evidence for name, part in parts.items()})
     record = Record().warned(f"{name}: {text}" for name, part in parts.items() for text in part._record.warnings)
-    sizes = {"n": next(iter(parts.values())).n, "dimension": len(parts)}
+    sizes: dict[str, Any] = {"n": next(iter(parts.values())).n, "dimension": len(parts)}
     return ColumnsResult.of(evidence, tolerated, level, _tests=dict(parts), _record=record, **sizes)
 
 

@@ -12,10 +12,9 @@ from steinball import comparison
 from steinball.arrays import Floats, as_samples, as_seed, check_kind, check_level, is_array_like, naming, to_host
 from steinball.cautions import FewRowsWarning, FittedOnDataWarning
 from steinball.checks.rows import is_mean_of
-from steinball.fitting.families import as_family
+from steinball.fitting import Family, as_family
 from steinball.gof.fitted import split
 from steinball.models.base import source_of_draws
-from steinball.models.family import Family
 from steinball.models.knowledge import Knowledge
 from steinball.record import Record, recorded
 from steinball.remarks import Remark, give

@@ -86,7 +86,7 @@ def region_fit(
     counted, reading = _counted(source, member, len(x)), Reading(None, source, x, x)
     evidence = FamilyRegionEvidence(counted, null, reading, family=family, column=column, member=member)
     shown = family.reported(member.params, np.zeros_like(member.params))
-    about: dict[str, Any] = {"details": region_details(reading), "family": family.label, "known_params": known}
+    about: dict[str, Any] = {"details": region_details(evidence), "family": family.label, "known_params": known}
     about["params"] = {name: value for name, (value, _) in shown.items()}
     return RegionFitResult.of(evidence, Huber(share), level, region_remarks(reading), **about)
 
@@ -261,7 +261,7 @@ class _Task:
         few = min(max(_FEW_ROWS, _ROWS_EACH * len(family.names)), _MOST_REFITTED)
         default = RefitBootstrap(_REFITS) if family.quick and len(x) < few else ProjectedBootstrap()
         shown = family.reported(estimate.params, estimate.standard_errors(x))
-        about = {"family": family.label, "fit": self.estimator.label, "known_params": known}
+        about: dict[str, Any] = {"family": family.label, "fit": self.estimator.label, "known_params": known}
         about |= {"params": {name: value for name, (value, _) in shown.items()}, "_numerical": family.numerical}
         about |= {"standard_errors": {name: error for name, (_, error) in shown.items()}}
         return self._decided(fitted, stein, default, about)
@@ -276,7 +276,7 @@ class _Task:
         evidence, remarks = assess_problem(problem, asked, kind=FamilyEvidence)
         return FitResult.of(evidence, Huber(0.0), words["level"], remarks, **about)
 
-    def choose(self, x: Array, model: Model | None = None) -> SteinKernel:
+    def choose(self, x: Array, model: Any = None) -> SteinKernel:
         """Kernel and tilt for data x: around a robust first fit where the estimator is robust, else around the fit."""
         family = self.family
         if isinstance(family, Family):

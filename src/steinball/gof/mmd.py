@@ -14,8 +14,7 @@ from steinball.arrays import Array, Floats
 from steinball.calibration.base import BootstrapNull, Null, tie_tolerance
 from steinball.evidence.means import MMDEvidence
 from steinball.gram.weights import WeightStream, gather
-from steinball.kernels.base import Kernel, median_distance
-from steinball.kernels.radial import Gaussian
+from steinball.kernels import Gaussian, Kernel, median_distance
 from steinball.models.knowledge import Knowledge
 from steinball.models.registry import read_model
 from steinball.radius.contamination import Huber
@@ -251,7 +250,7 @@ class Pair:
 
     def result(self, test: str, evidence: MMDEvidence, tolerated: Huber, level: float) -> MMDResult:
         """What one of the tests found."""
-        sizes = {"n": self.n, "m": self.m, "dimension": int(self.pooled.shape[1])}
+        sizes: dict[str, Any] = {"n": self.n, "m": self.m, "dimension": int(self.pooled.shape[1])}
         return MMDResult.of(evidence, tolerated, level, test=test, kernel=self.kernel, **sizes)
 
     def squares(self, n_resamples: int) -> Floats:

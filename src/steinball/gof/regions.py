@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,8 +13,7 @@ from steinball.arrays import as_seed, check_choice, check_level, check_resamples
 from steinball.checks.dependence import dependent_values
 from steinball.checks.rows import few_rows
 from steinball.evidence.regions import RegionEvidence
-from steinball.radius.base import Radius
-from steinball.radius.contamination import Huber, TotalVariation
+from steinball.radius import Huber, Radius, TotalVariation
 from steinball.record import recorded
 from steinball.regions.counted import count
 from steinball.regions.design import Design
@@ -148,7 +147,8 @@ def region_test(
     check_choice(calibration, "calibration", CALIBRATIONS)
     settings = RegionSettings(as_seed(rng), learn, classifier, views, calibration, check_resamples(n_resamples))
     reading = read(model, x, resolution)
-    return region_result(settings.evidence(reading, tolerated), tolerated, level, region_remarks(reading))
+    evidence = settings.evidence(reading, tolerated)
+    return RegionResult.of(evidence, tolerated, level, region_remarks(reading), details=region_details(evidence))
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,28 +190,19 @@ class RegionSettings:
         return RegionEvidence(count(design, reading.rows), null, reading)
 
 
-def region_result(evidence: RegionEvidence, tolerated: Radius, level: float, remarks: Iterable[Remark]) -> RegionResult:
-    """The result that the evidence gives."""
-    details = region_details(evidence.reading) | _learned_words(evidence.learned)
-    return RegionResult.of(evidence, tolerated, level, remarks, details=details)
-
-
-def region_details(reading: Reading) -> dict[str, Any]:
-    """Where the rows were compared, what they were rounded to, and how the null was obtained."""
+def region_details(evidence: RegionEvidence) -> dict[str, Any]:
+    """Where the rows were compared, what they were rounded to, how the null was obtained, and what was learned."""
+    reading, learned = evidence.reading, evidence.learned
     said: dict[str, Any] = {"compared in": reading.space} if reading.space else {}
     if reading.source.grid is not None:
         steps = ", ".join(f"{step:.3g}" for step in np.unique(reading.source.grid.step) if step > 0.0)
         said["rounded to"] = f"multiples of {steps}, and so are the draws of the model"
     if reading.speed < SLOW:
         said["pool"] = f"one, since the sampler gives {reading.speed:.0f} rows a second: binomial tails decide"
+    if learned is not None:
+        rest = f"they are looked at on the other {len(learned.reading.rows)} rows"
+        said["learned"] = f"{learned.views} of the views, on a random half of the rows; {rest}"
     return said
-
-
-def _learned_words(learned: RegionEvidence | None) -> dict[str, Any]:
-    if learned is None:
-        return {}
-    n, views = len(learned.reading.rows), learned.views
-    return {"learned": f"{views} of the views, on a random half of the rows; they are looked at on the other {n} rows"}
 
 
 def region_remarks(reading: Reading) -> Iterator[Remark]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -187,7 +188,7 @@ class Result(Decision, text.Reported):
 
     def tolerance_curve(self, grid: Any = None) -> ToleranceCurve:
         """p-value and verdict for many tolerated shares: :class:`steinball.explain.ToleranceCurve`."""
-        return tolerance_curve(self._evidence, self.level, self.contamination, self.contamination_bound, grid)
+        return tolerance_curve(self._evidence, self._tolerated, self.level, self.contamination_bound, grid)
 
     def conceded(self) -> Concession:
         """The contamination that must be conceded, and what is said by it: :class:`steinball.explain.Concession`."""
@@ -420,3 +421,42 @@ class SupremumResult(Result):
 
     def _whose(self) -> str:
         return whose(self.tau_kind)
+
+
+_MOST_PARAMETERS = 8
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class FamilyResult(Result):
+    """A result about a family of models, which tells the parameters of a member: the first eight of them."""
+
+    family: str = ""
+    params: dict[str, float] = field(default_factory=dict)
+    known_params: dict[str, float] = field(default_factory=dict)
+
+    _member: ClassVar[str] = ""
+    """Which member the parameters are of, where that is not the fitted one."""
+
+    def _preface(self) -> str:
+        """The family, n, and the parameters, fitted and known ones."""
+        shown = list(self.params.items())[:_MOST_PARAMETERS]
+        told = [f"{name} {text.short(value)}{self._error(name)}" for name, value in shown]
+        told += [f"{name} {text.short(value)} (known)" for name, value in self.known_params.items()]
+        told += [f"and {self._untold} more"] if self._untold else []
+        line = f"{self.family}, n = {text.count(self.n)}{f'; {self._member}' * bool(self._member)}"
+        return textwrap.fill(f"{line}: {', '.join(told)}".removesuffix(": "), text.BRIEF_WIDTH, subsequent_indent="  ")
+
+    def _error(self, name: str) -> str:
+        """The standard error of a parameter, where one is known."""
+        return ""
+
+    @property
+    def _untold(self) -> int:
+        return max(0, len(self.params) - _MOST_PARAMETERS)
+
+    def _parameter_rows(self) -> list[text.Row]:
+        rows: list[text.Row] = []
+        for name, value in list(self.params.items())[:_MOST_PARAMETERS]:
+            rows.append((name, text.number(value), self._error(name).strip() or f"of the {self._member}"))
+        rows += [("", f"and {self._untold} more parameters")] if self._untold else []
+        return rows + [(name, text.number(value), "known") for name, value in self.known_params.items()]

@@ -150,10 +150,10 @@ class ComparisonResult(Reported):
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON. Its ``schema`` is raised when fields change (``docs/developer/results.md``)."""
         models = [{"name": name, "draws": self.draws[name], "fitted": self.fitted.get(name)} for name in self.names]
-        names = "schema", "closest", "contamination", "level", "n", "dimension", "fitted_on"
-        told = {name: getattr(self, name) for name in names}
+        told: dict[str, Any] = {"closest": self.closest, "contamination": self.contamination, "level": self.level}
+        told |= {"n": self.n, "dimension": self.dimension, "fitted_on": self.fitted_on, "models": models}
         columns = {"columns": list(self._record.names)} if self._record.names else {}
-        return told | {"models": models, "pairs": [_plain(pair) for pair in self.pairs]} | columns
+        return {"schema": self.schema, **told, "pairs": [_plain(pair) for pair in self.pairs], **columns}
 
     # Pictures and a page.
 
@@ -197,6 +197,6 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _plain(pair: Comparison) -> dict[str, Any]:
-    told, ends = {name: getattr(pair, name) for name in ("first", "second", "closer", "pvalue")}, pair.extremes
+    told, ends = {name: vars(pair)[name] for name in ("first", "second", "closer", "pvalue")}, pair.extremes
     told |= {"difference": pair.mean, "error": pair.error, "interval": list(pair.interval)}
     return told | {"preference_range": [ends.lowest, ends.highest], "range_by": ends.kind}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -12,12 +11,12 @@ import numpy as np
 from steinball.arrays import Array, Floats, check_level, like
 from steinball.evidence.base import CLOSE
 from steinball.evidence.bounds import Credibility, credibility
-from steinball.evidence.ksd import KSDEvidence
+from steinball.evidence.ksd import FamilyEvidence, KSDEvidence
 from steinball.explain.removal import Fragility, Removal, fragility, least_removal
 from steinball.explain.tolerance import Detectable
 from steinball.kernels.base import Kernel
-from steinball.results.base import SupremumResult
-from steinball.text import BRIEF_WIDTH, Row, count, describe, measured, number, percent, short, tolerated
+from steinball.results.base import FamilyResult, SupremumResult
+from steinball.text import Row, count, decided, describe, measured, number, percent, short, tolerated
 from steinball.tilts import Tilt
 
 _TAU_KINDS = {
@@ -257,7 +256,7 @@ class GofResult(SupremumResult):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class FitResult(GofResult):
+class FitResult(FamilyResult, GofResult):
     """The result of a test whether some member of a family fits: a :class:`GofResult`, and more.
 
     Attributes
@@ -283,11 +282,9 @@ class FitResult(GofResult):
     (False, {'mean': 3, 'sd': 2})
     """
 
-    family: str = ""
     fit: str = ""
-    params: dict[str, float] = field(default_factory=dict)
     standard_errors: dict[str, float] = field(default_factory=dict)
-    known_params: dict[str, float] = field(default_factory=dict)
+    _evidence: FamilyEvidence
     _numerical: bool = False
 
     schema: ClassVar[str] = "steinball.fit/1"
@@ -302,16 +299,6 @@ class FitResult(GofResult):
     def title(self) -> str:
         """With the name of the family."""
         return f"Kernel Stein test of a fitted family: {self.family}"
-
-    def _preface(self) -> str:
-        """The family, its parameters with their standard errors, and n."""
-        shown = list(self.params)[:_MOST_ROWS]
-        told = [f"{name} {short(self.params[name])}{self._error(name)}" for name in shown]
-        told += [f"{name} {short(value)} (known)" for name, value in self.known_params.items()]
-        more = len(self.params) - len(shown)
-        told += [f"and {more} more"] if more else []
-        line = f"{self.family}, n = {count(self.n)}{': ' if told else ''}{', '.join(told)}"
-        return textwrap.fill(line, BRIEF_WIDTH, subsequent_indent="  ")
 
     def _error(self, name: str) -> str:
         """A standard error, where there is one: a parameter at the edge of its family has none."""
@@ -330,25 +317,10 @@ class FitResult(GofResult):
 
     def rows(self) -> list[Row]:
         """The table of the summary: parameters first."""
-        rows = [row for row in super().rows() if row[0] != ""]  # an interval for D would need a model that is known
-        return [rows[0], *self._fitted_rows(), *rows[1:]]
-
-    def _fitted_rows(self) -> list[Row]:
-        shown = list(self.params)[:_MOST_ROWS]
-        rows: list[Row] = [("fit", self.fit)]
-        rows += [(name, number(self.params[name]), self._error(name).strip()) for name in shown]
-        if len(self.params) > _MOST_ROWS:
-            rows.append(("", f"and {len(self.params) - _MOST_ROWS} more parameters"))
-        rows += [(name, number(value), "known") for name, value in self.known_params.items()]
-        if self._numerical:
-            rows.append(("scores", "of the parameters by finite differences"))
-        return rows
+        data, *rows = [row for row in super().rows() if row[0] != ""]  # an interval for D would need a known model
+        numerical: list[Row] = [("scores", "of the parameters by finite differences")] if self._numerical else []
+        return [data, ("fit", self.fit), *self._parameter_rows(), *numerical, *rows]
 
     def _decided(self) -> str:
-        if self.rejected:
-            return f"REJECTED at level {self.level:g}: the data contradict every member of the family."
-        words = f"NOT REJECTED at level {self.level:g}: the data do not contradict the family."
-        return f"{words} This does not prove the model."
-
-
-_MOST_ROWS = 8
+        target = "every member of the family" if self.rejected else "the family"
+        return decided(self.rejected, f"at level {self.level:g}", "", (self._subject, target, self._unproved))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from steinball.evidence.regions import FamilyRegionEvidence, RegionEvidence
 from steinball.explain.regions import Profile, RegionExplanation, explain_regions, points, profile, region_sentence
-from steinball.results.base import Result
-from steinball.text import OF_DISTRIBUTION, Row, count, number, percent, short
+from steinball.results.base import FamilyResult, Result
+from steinball.text import OF_DISTRIBUTION, Row, count, number, percent
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -75,7 +75,7 @@ class SharesResult(Result):
 
     def _data_rows(self, details: dict[str, Any]) -> list[Row]:
         data: Row = "data", f"{count(self.n, 'row')} in {count(self.dimension, 'column')}"
-        return [data, *((name, str(value)) for name, value in details.items() if name != "columns")]
+        return [data, *((name, str(value)) for name, value in details.items())]
 
     def _tolerated_row(self) -> Row:
         some = f"differences of up to {points(self.tolerance)}" if self.tolerance else self._tolerance()
@@ -190,7 +190,7 @@ def _rounded(size: float) -> float:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class RegionFitResult(RegionResult):
+class RegionFitResult(FamilyResult, RegionResult):
     """The result of :func:`steinball.fit_test` with a tolerance in one column: a :class:`RegionResult`, and more.
 
     Attributes
@@ -220,14 +220,12 @@ class RegionFitResult(RegionResult):
     True
     """
 
-    family: str = ""
-    params: dict[str, float] = field(default_factory=dict)
-    known_params: dict[str, float] = field(default_factory=dict)
     _evidence: FamilyRegionEvidence
 
     schema: ClassVar[str] = "steinball.region-fit/1"
     _shown: ClassVar[tuple[str, ...]] = ("family",)
     _target: ClassVar[str] = "the family"
+    _member: ClassVar[str] = "closest member"
 
     @property
     def model(self) -> Any:
@@ -235,15 +233,9 @@ class RegionFitResult(RegionResult):
         return self._evidence.family.model(self._evidence.member.params)
 
     @property
-    def title(self) -> str:
+    def title(self) -> str:  # type: ignore[override]
         """With the name of the family."""
         return f"Region test of a fitted family: {self.family}"
-
-    def _preface(self) -> str:
-        """The family, n, and the closest member."""
-        told = [f"{name} {short(value)}" for name, value in self.params.items()]
-        told += [f"{name} {short(value)} (known)" for name, value in self.known_params.items()]
-        return f"{self.family}, n = {count(self.n)}; closest member: {', '.join(told)}"
 
     def _finding(self) -> str:
         if self.verdict == "misfit":
@@ -261,8 +253,6 @@ class RegionFitResult(RegionResult):
     def rows(self) -> list[Row]:
         """The table of the summary: the closest member first."""
         found = [row for row in super().rows() if row[0] not in ("difference", "contaminated")]
-        member: list[Row] = [(name, number(value), "of the closest member") for name, value in self.params.items()]
-        member += [(name, number(value), "known") for name, value in self.known_params.items()]
         most = f"≤ {100 * self.difference_bound:.3g} points"
         words = f"between shares of rows and the closest member, at confidence {percent(1 - self.level)}"
-        return [found[0], *member, *found[1:-1], ("difference", most, words), found[-1]]
+        return [found[0], *self._parameter_rows(), *found[1:-1], ("difference", most, words), found[-1]]
