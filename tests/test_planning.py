@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.stats import binomtest
 
 import steinball as sb
@@ -36,6 +37,19 @@ def test_the_band_is_that_of_clopper_and_pearson(bias: float) -> None:
     assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
     assert found.low <= found.share <= found.high
     assert (found.n, found.repeats, found.contamination, found.level) == (10, 80, 0.05, 0.05)
+
+
+@pytest.mark.parametrize("share", [None, 0.3])
+def test_distributions_of_other_libraries_are_drawn_from(share: float | None) -> None:
+    x: list[Any] = []
+
+    def test(rows: Any, rng: Any) -> Any:
+        x.append(np.asarray(rows))
+        return SimpleNamespace(pvalue=0.0)
+
+    sb.power(stats.norm(), stats.norm(50.0), 200, 0.05, test=test, repeats=2, share=share, progress=False, rng=0)
+    far = np.concatenate(x) > 25.0
+    assert far.all() if share is None else 0.2 < far.mean() < 0.4
 
 
 def test_another_level_is_read_from_the_same_samples() -> None:

@@ -16,7 +16,7 @@ from steinball.arrays import as_number, as_samples, as_seed, check_level, check_
 from steinball.cautions import DependentRowsWarning
 from steinball.datasets.data import contaminate
 from steinball.gof.ksd import robust_ksd_test
-from steinball.models.knowledge import Knowledge
+from steinball.models.registry import read_sampler
 from steinball.progress import counted
 from steinball.results.base import Result
 from steinball.text import Summarized, count, percent, wrap
@@ -65,11 +65,11 @@ def _simulation(
 def _sampler(model: Any, alternative: Any, share: Any) -> Sampler:
     """(n, rng) to data: of the alternative, or of the model with a share of the alternative in it."""
     if share is not None:
-        mixed, clean = check_share(share, "share"), Knowledge(model).sampler  # a function for a model is its score
+        mixed, clean = check_share(share, "share"), read_sampler(model)  # a function for a model is its score
         if clean is None:
             raise TypeError(f"`model` must be a model with `sample(n, rng)` for a `share`, got {model!r}.")
         return lambda n, rng: contaminate(clean(n, rng), mixed, alternative, rng, count="binomial")
-    sampler = Knowledge(alternative).sampler or alternative
+    sampler = read_sampler(alternative) or alternative
     if isinstance(sampler, type) or not callable(sampler):
         raise TypeError(
             "`alternative` must be a model with `sample(n, rng)` or a function (n, rng) -> (n, d), "

@@ -55,6 +55,8 @@ def test_the_explanation_lists_features_with_the_one_that_decides_first(misfit: 
     assert found.findings[0].feature == "dose"
     assert list(found.shortages) == sorted(found.shortages, reverse=True)
     assert len(misfit.explain(top=1).findings) == 1
+    with pytest.raises(ValueError, match="`top`"):
+        misfit.explain(top=-1)
     assert "dose" in found._repr_html_()
     assert found.findings[0].sentence == misfit.region
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from steinball import arrays
 from steinball.arrays import Array, Floats
-from steinball.models.knowledge import Knowledge
+from steinball.models.registry import read_sampler
 
 _ORDER = 1988  # the seed of the order of the wages
 
@@ -146,7 +146,7 @@ def whole_part(value: float) -> int:
 def _draw(contamination: Any, m: int, d: int, generator: np.random.Generator) -> Floats:
     """m rows of R, shape (m, d)."""
     if not arrays.is_array_like(contamination) and not isinstance(contamination, type):
-        sampler = Knowledge(contamination).sampler or contamination
+        sampler = read_sampler(contamination) or contamination
         if callable(sampler):
             rows = _rows(sampler(m, generator), d, least=m)
             if len(rows) != m:

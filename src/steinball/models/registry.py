@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from steinball.arrays import Array, Floats, as_samples, as_scores, check_kind, namespace, to_host
+from steinball.models.knowledge import Knowledge
 
 if TYPE_CHECKING:
     from steinball.adapters.samplers import NamedDraws, OrderedDraws, Posterior, Reading
@@ -230,6 +231,18 @@ def read_model(thing: Any, dimension: int | None = None) -> Any:
     True
     """
     return _first(adapter.model(thing, dimension) for adapter in adapters_of(thing))
+
+
+def read_sampler(thing: Any) -> Any:
+    """The function (n, rng) that draws rows of a model, of this or another library; ``None`` where nothing tells it.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> read_sampler(stats.gamma(2.0))(3, 0).shape
+    (3, 1)
+    """
+    return Knowledge(thing).sampler or Knowledge(read_model(thing)).sampler
 
 
 def read_family(thing: Any, dimension: int, known: Mapping[str, float]) -> Family | Fit | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from steinball.arrays import check_resamples
 from steinball.evidence.predictive import PredictiveEvidence
 from steinball.explain.regions import points
 from steinball.predictive.finding import Finding
@@ -133,7 +134,7 @@ class PredictiveResult(SharesResult):
         >>> found.findings[0].feature, found.findings[0].word
         ('dose', 'too wide')
         """
-        worst = self._evidence.worst(self._tolerated, self._share)[:top]
+        worst = self._evidence.worst(self._tolerated, self._share)[: check_resamples(top, "top")]
         findings = tuple(self._evidence.finding(table, block) for table, block, *_ in worst)
         return PredictiveExplanation(findings, tuple(value for *_, value in worst), self.rejected)
 
