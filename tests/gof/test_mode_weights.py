@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from steinball.evidence.means import MeansEvidence
-from steinball.gof.mode_weights import _deficits, _floors, mode_weights_test
+from steinball.gof.mode_weights import _deficits, _least_shares, mode_weights_test
 from steinball.jumps import ModeJumps
 from steinball.models import Gaussian, GaussianMixture
 from steinball.radius import Huber
@@ -61,7 +61,7 @@ def test_functions_of_the_weights_have_mean_zero_and_stay_below_one() -> None:
     grid = np.linspace(-25.0, 25.0, 200_001)[:, None]
     mass = np.exp(model.log_density(grid)) * (grid[1, 0] - grid[0, 0])
     for jumps in (ModeJumps.from_model(model), ModeJumps([-4.0, 1.0, 9.0], 2.0)):
-        floors = _floors(jumps, model, grid)
+        floors = _least_shares(jumps, model, grid)
         values = _deficits(*jumps.memberships(grid, model), floors)
         assert np.abs(mass @ values).max() < 2e-4
         assert values.max() <= 1.0

@@ -137,7 +137,7 @@ def _to_noise(noise: Any, flow: Any, base: Any) -> Map | None:
 
 
 def _noise_of(noise: Callable[[Any, Any], Any], flow: Any, x: Floats) -> Floats:
-    """The noise of the normal base of a flow that rows are made of."""
+    """The normal noise z from which a flow makes the rows x."""
     with torch.no_grad():
         return to_host(noise(flow, in_precision_of(flow, x)))
 

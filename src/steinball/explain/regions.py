@@ -38,12 +38,15 @@ def place_words(evidence: RegionEvidence, region: Region, names: tuple[str, ...]
         inside = [label for k, label in enumerate(labels) if (region.low < k <= region.high) == region.inside]
         return f"In {', '.join(inside)}"
     where = f"Where {view} is " if view else ""
-    words = _ends_words(region, evidence.reading.source.discrete, bool(view))
+    words = _range_words(region, evidence.reading.source.discrete, bool(view))
     return where + words if where else words.capitalize()
 
 
-def _ends_words(region: Region, whole: bool, named: bool) -> str:
-    """Between which values a region lies, of a view that was named or not; cuts of whole numbers lie between them."""
+def _range_words(region: Region, whole: bool, named: bool) -> str:
+    """The values of a view inside a region, in words that follow the name of the view where it is ``named``.
+
+    The cuts of ``whole`` numbers lie halfway between them, and the words name the numbers inside.
+    """
     low, high = region.low, region.high
     first, last = (_whole(low, 1), _whole(high)) if whole else (short(low), short(high))
     if not region.inside:

@@ -140,7 +140,7 @@ class _Source:
 
     @classmethod
     def of(cls, name: str, model: Any, rows: Floats, models: int, seed: np.random.SeedSequence) -> _Source:
-        """From whatever the user passed, with draws that are seeded by the name."""
+        """One model to be compared, from what the user passed under ``name``; the seed of its draws depends on the name."""
         if is_array_like(model):
             raise TypeError(
                 f"`models[{name!r}]` is an array. Draws of a model come in by `sb.from_draws(array)`; scores cannot be "

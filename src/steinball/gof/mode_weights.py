@@ -139,7 +139,7 @@ def mode_weights_test(
     if not isinstance(moves, ModeJumps) or len(moves.modes) < 2:
         raise ValueError("`mode_weights_test` compares modes, but the model has one. Pass `jumps=ModeJumps(modes)`.")
     cells, shares = moves.memberships(samples, model)
-    floors = _floors(moves, model, samples)
+    floors = _least_shares(moves, model, samples)
     values = _deficits(cells, shares, floors)
     spreads = _deviations(shares, floors)
     evidence = MeansEvidence(np.ascontiguousarray(values.T), -1.0 / floors, spreads, method)
@@ -148,14 +148,14 @@ def mode_weights_test(
     return SharpResult.of(evidence, Huber(contamination), level, **about)
 
 
-def _floors(moves: ModeJumps, model: Any, samples: Any) -> Floats:
-    """κ_m: half of P(m | 0), the share of mode m at the centers of the modes; no data enter."""
+def _least_shares(moves: ModeJumps, model: Any, samples: Any) -> Floats:
+    """κ_m = P(m | c)/2, half the share of mode m at the center c of the first mode; the data have no part in it."""
     _, shares = moves.memberships(like(moves.modes.locations[:1], samples), model)
     return np.asarray(np.maximum(shares[0] / 2.0, 1e-6))
 
 
 def _deficits(cells: NDArray[np.intp], shares: Floats, floors: Floats) -> Floats:
-    """f_m at every point, shape (n, k)."""
+    """The bounded functions f_m, one a mode, at every point: shape (n, k)."""
     own = cells[:, None] == np.arange(shares.shape[1])
     return np.asarray((shares - own) / np.maximum(shares, floors))
 

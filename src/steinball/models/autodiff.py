@@ -102,9 +102,9 @@ def _best_extrapolation(slopes: Floats, rounding: Floats) -> tuple[Floats, Float
 
 
 def _monotone_noise(error: Floats) -> Floats:
-    """Errors, written in place: rounding grows as 1/h, so one found at a short step bounds longer ones from below.
+    """Errors of each step h, raised in place to at least that of the next shorter step over the ratio of the steps.
 
-    An error may be small by chance; the shortest step, which has no shorter one to bound it, is held to two
+    Rounding errors grow as 1/h. An error may be small by chance; the shortest step, which has no shorter one to bound it, is held to two
     longer ones.
     """
     error[-1] = np.maximum(error[-1], np.maximum(_RATIO * error[-2], _RATIO**2 * error[-3]))

@@ -195,7 +195,11 @@ class GofResult(SupremumResult):
             ("kernel", describe(self.kernel)),
             ("tilt", describe(self.tilt)),
             ("D", number(self.ksd), f"distance of {self._subject} from {self._target} ({kind})"),
-            ("", interval, f"{percent(1 - self.level)} confidence interval for the KSD of the population{self._by()}"),
+            (
+                "",
+                interval,
+                f"{percent(1 - self.level)} confidence interval for the KSD of the population{self._why_hoeffding()}",
+            ),
             ("θ", number(self.radius), self._tolerance()),
             ("τ", number(self.tau), _TAU_KINDS.get(self.tau_kind, self.tau_kind)),
             ("statistic", number(self.statistic), f"max(0, D − θ); {self._rule()}"),
@@ -209,8 +213,8 @@ class GofResult(SupremumResult):
         told = f"normal where the data come from {rows.original_model!r}"
         return [("space", "base space", told)] if rows.in_base_space else []
 
-    def _by(self) -> str:
-        """Where Hoeffding's inequality gave the upper end, and why."""
+    def _why_hoeffding(self) -> str:
+        """Why the upper end of the interval is by Hoeffding's inequality; empty where it is not."""
         if not self._evidence.rare:
             return ""
         whose = "draws of the model" if self._evidence.problem.reference is not None else "the data"

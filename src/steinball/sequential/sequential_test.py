@@ -201,7 +201,10 @@ class SequentialTest(stream.Stream):
 
     @property
     def ksd(self) -> float:
-        """D of the points so far, with one kernel; beyond the budget of its projection, which is not larger."""
+        """The KSD of the points so far, with one kernel.
+
+        Of more points than are kept it is the KSD of their projection on the kept ones, which is never larger.
+        """
         if self._bettor is None:
             return math.nan
         squares = np.array([max(0.0, direction.square) for direction in self._bettor.directions])
