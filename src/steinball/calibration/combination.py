@@ -70,7 +70,7 @@ def check_isolated(radius: Radius, isolated: int) -> None:
 
 
 def check_over_kernels(calibration: Calibration, radius: Radius) -> None:
-    """Refuse what a decision over several kernels cannot use: it is about V-statistics, and about sets of distributions."""
+    """Refuse what a decision over several kernels, which is about V-statistics, cannot use."""
     if not calibration.aggregates:
         raise TypeError(
             "`calibration` must decide over several kernels, as BoundaryBootstrap or Betting do, got "
@@ -94,7 +94,7 @@ def check_engine(calibration: Calibration, request: Request, engine: str) -> Non
 
 
 def radius_of(radius: Radius, calibration: Calibration, problem: Problem, tau: Supremum) -> float:
-    """The radius θ of a tolerated set, after a check that the calibration accepts τ and that base space has such a set."""
+    """The radius θ of a tolerated set; refused where the calibration needs another τ, or base space has no such set."""
     if not calibration.accepts(tau):
         raise ValueError(
             f'{calibration!r} needs an upper bound of u(x, x), but τ = {tau.value:g} is of kind "{tau.kind}". '

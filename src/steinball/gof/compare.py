@@ -140,7 +140,7 @@ class _Source:
 
     @classmethod
     def of(cls, name: str, model: Any, rows: Floats, models: int, seed: np.random.SeedSequence) -> _Source:
-        """One model to be compared, from what the user passed under ``name``; the seed of its draws depends on the name."""
+        """A model to be compared, as the user passed it under ``name``, which decides the seed of its draws."""
         if is_array_like(model):
             raise TypeError(
                 f"`models[{name!r}]` is an array. Draws of a model come in by `sb.from_draws(array)`; scores cannot be "

@@ -104,8 +104,8 @@ def _best_extrapolation(slopes: Floats, rounding: Floats) -> tuple[Floats, Float
 def _monotone_noise(error: Floats) -> Floats:
     """Errors of each step h, raised in place to at least that of the next shorter step over the ratio of the steps.
 
-    Rounding errors grow as 1/h. An error may be small by chance; the shortest step, which has no shorter one to bound it, is held to two
-    longer ones.
+    Rounding errors grow as 1/h. An error may be small by chance; the shortest step, which has no shorter one to bound
+    it, is held to two longer ones.
     """
     error[-1] = np.maximum(error[-1], np.maximum(_RATIO * error[-2], _RATIO**2 * error[-3]))
     for k in range(error.shape[0] - 2, -1, -1):
