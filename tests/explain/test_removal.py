@@ -351,8 +351,8 @@ def gap(x: Vector, calibration: Calibration, radius: float) -> float:
     """D − θ − q as :func:`run` finds it, without what a test says of its rows: for the many attacks that are tried."""
     problem = pose(x, sb.models.Gaussian(), CURVED["kernel"], CURVED["tilt"])
     summary = DenseGram(problem).summarise(calibration.request(len(x), as_seed(7)))
-    found = Reading(calibration, Supremum(CURVED["tau"], "given"), "v").decide(summary, radius, 0.1)
-    return found.ksd - radius - found.threshold
+    found = Reading(summary, calibration, Supremum(CURVED["tau"], "given"), "v")
+    return found.ksd - radius - found.decide(radius, 0.1).threshold
 
 
 def attacked(x: Vector, calibration: Calibration, radius: float, changes: int, reject: bool) -> bool:

@@ -200,6 +200,19 @@ def test_what_is_kept_with_a_model_does_not_hold_the_rows() -> None:
 
 
 @pytest.mark.exact
+def test_models_that_nobody_holds_are_let_go() -> None:
+    """A source draws by its model, so that whatever were kept as long as the model lives would be kept for ever."""
+    x, held = normal(20, 2), []
+    for _ in range(65):
+        model = Sampled()
+        held.append(weakref.ref(model))
+        sb.region_test(x, model, tolerance=0.2)
+    del model
+    gc.collect()
+    assert held[0]() is None
+
+
+@pytest.mark.exact
 def test_rows_in_their_order_are_warned_of() -> None:
     with pytest.warns(DependentRowsWarning):
         sb.region_test(np.sort(normal(300), axis=0), NORMAL, contamination=0.05)

@@ -121,10 +121,9 @@ def test_every_value_between_the_bounds_decides_between_the_ends(calibration: An
         form_bounds=(exact.quadratic_forms, exact.quadratic_forms + wide),
         linear_bounds=(less, more),
     )
-    reading = Reading(calibration, Supremum(1.7, "given"), "v")
+    reading = Reading(near, calibration, Supremum(1.7, "given"), "v")
+    low, high = reading.ends
     for radius in (0.0, 0.1, 0.2, 0.3):
-        ends = reading.ends(near, radius, 0.05)
-        assert ends is not None
         for _ in range(40):
             inside = replace(
                 exact,
@@ -132,10 +131,11 @@ def test_every_value_between_the_bounds_decides_between_the_ends(calibration: An
                 quadratic_forms=exact.quadratic_forms + wide * rng.choice([0.0, rng.random(), 1.0], size=39),
                 linear_forms=np.where(rng.random(39) < 0.5, less, more),
             )
-            answer = reading.decide(inside, radius, 0.05)
-            assert ends[0].pvalue <= answer.pvalue <= ends[1].pvalue
-            assert ends[1].lower_bound <= answer.lower_bound + 1e-12
-            assert max(end.upper_bound for end in ends) >= answer.upper_bound - 1e-12
+            answer = replace(reading, summary=inside)
+            pvalues = [found.decide(radius, 0.05).pvalue for found in (low, answer, high)]
+            assert pvalues == sorted(pvalues)
+            assert high.lower_bound(0.05) <= answer.lower_bound(0.05) + 1e-12
+            assert reading.upper_bound(0.05) >= answer.upper_bound(0.05) - 1e-12
 
 
 def test_the_upper_bound_holds_for_the_worst_draws_between_two_values() -> None:

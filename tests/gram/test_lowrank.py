@@ -110,13 +110,13 @@ def test_the_estimates_are_close_and_contributions_too() -> None:
         np.testing.assert_allclose(near.row_means, exact.row_means, rtol=0, atol=scale)
 
 
-def _near_the_boundary(exact: GramSummary, reading: Reading, level: float) -> Iterator[float]:
+def _near_the_boundary(known: Reading, level: float) -> Iterator[float]:
     """Radii around the one where the exact decision turns."""
-    verdict = reading.decide(exact, 0.0, level)
+    verdict = known.decide(0.0, level)
     if math.isinf(verdict.threshold):
         return
     for push in (-0.5, -0.05, -0.01, -1e-3, -1e-6, 0.0, 1e-6, 1e-3, 0.01, 0.05, 0.5):
-        radius = verdict.ksd - verdict.threshold * (1.0 + push)
+        radius = known.ksd - verdict.threshold * (1.0 + push)
         if radius >= 0.0:
             yield radius
 
@@ -133,18 +133,17 @@ def test_certified_decisions_are_the_exact_ones_near_the_boundary(estimator: str
         exact = DenseGram(problem).summarise(request)
         near = LowRankGram(problem, (10, 20, 30, 60)[seed % 4]).summarise(request)
         tau = Supremum(float(np.max(exact.diagonal)), "sample")
-        reading, slip = Reading(bootstrap, tau, estimator), 1e-9
-        ends = reading.ends(near, 0.0, 0.05)
-        assert ends is not None
-        assert ends[1].ksd - slip <= reading.ksd(exact) <= ends[0].ksd + slip  # whatever radius and level
+        known, reading = (Reading(summary, bootstrap, tau, estimator) for summary in (exact, near))
+        most, least = reading.ends
+        assert least.ksd - 1e-9 <= known.ksd <= most.ksd + 1e-9
         for level in (0.05, 0.5):
-            for radius in _near_the_boundary(exact, reading, level):
-                grade = reading.grade(near, radius, level)
+            for radius in _near_the_boundary(known, level):
+                grade = reading.grade(radius, level)
                 count[grade] += 1
                 if grade == "certified":
-                    truth = reading.decide(exact, radius, level).rejected
+                    truth = known.decide(radius, level).rejected
                     decisions.add(truth)
-                    assert reading.decide(near, radius, level).rejected == truth, (seed, radius)
+                    assert reading.decide(radius, level).rejected == truth, (seed, radius)
     assert count["certified"] > 200
     assert count["approximate"] > 200
     assert decisions == {True, False}
@@ -170,13 +169,10 @@ def test_a_quantile_that_may_be_negative_is_not_certified() -> None:
     )
     exact = dataclasses.replace(near, grade="exact")
     radius = math.sqrt(0.27) - 0.15  # Δ = 0.15: above √0.01 = 0.1, below √0.03 = 0.173
-    reading = Reading(WeightedBootstrap(3), Supremum(1.0, "given"), "u")
-    assert reading.decide(exact, radius, 0.25).rejected
-    ends = reading.ends(near, radius, 0.25)
-    assert ends is not None
-    assert not ends[0].rejected
-    assert not ends[1].rejected
-    assert reading.grade(near, radius, 0.25) == "approximate"
+    reading = Reading(near, WeightedBootstrap(3), Supremum(1.0, "given"), "u")
+    assert dataclasses.replace(reading, summary=exact).decide(radius, 0.25).rejected
+    assert [end.decide(radius, 0.25).rejected for end in reading.ends] == [False, False]
+    assert reading.grade(radius, 0.25) == "approximate"
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -313,8 +309,8 @@ def test_a_decision_on_the_boundary_is_not_certified(borderline: Floats) -> None
 @pytest.mark.usefixtures("few_pairs")
 def test_bounds_of_an_approximate_result_hold_at_both_ends(borderline: Floats) -> None:
     result = sb.ksd_test(borderline, lambda x: -x, tilt=PolynomialTilt(), engine="lowrank", rng=0, n_jobs=1)
-    ends = result._evidence.reading.ends(result._evidence.summary, 0.0, 0.05)
-    lower, shares = ([vars(end)[name] for end in ends] for name in ("lower_bound", "contamination_bound"))
+    ends = result._evidence.reading.ends
+    lower, shares = [end.lower_bound(0.05) for end in ends], [end.share_bound(0.05) for end in ends]
     assert lower[0] != lower[1]
     assert shares[0] != shares[1]
     assert (result.lower_bound, result.contamination_bound) == (min(lower), min(shares))

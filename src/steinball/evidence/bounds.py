@@ -98,11 +98,12 @@ def upper_bound_direction(ksd: float, draws: Floats, level: float, most: Floats 
     return ksd + normal_excess(level) * direction_error(draws, most)
 
 
-def upper_bound(null: BoundingNull, ksd: float, level: float) -> float:
+def upper_bound(null: BoundingNull, ksd: float, level: float, least: Floats | None = None) -> float:
     """The upper bound of D(Q, P) at confidence 1 − ``level`` that this library uses.
 
     Where there are draws, the smaller of :func:`upper_bound_direction` and the null's own; where there are none, the
-    null's own. What the two add to D tends to constants as n grows, so the smaller one is as valid as either.
+    null's own. What the two add to D tends to constants as n grows, so the smaller one is as valid as either. Where
+    draws are known by bounds alone, ``null`` has those from above, and ``least`` are those from below.
 
     Examples
     --------
@@ -112,7 +113,9 @@ def upper_bound(null: BoundingNull, ksd: float, level: float) -> float:
     True
     """
     own = null.upper_bound(ksd, level)
-    return own if null.draws is None else min(own, upper_bound_direction(ksd, null.draws, level))
+    if null.draws is None:
+        return own
+    return min(own, upper_bound_direction(ksd, null.draws if least is None else least, level, null.draws))
 
 
 def credibility_size(

@@ -15,7 +15,7 @@ from steinball.arrays import Floats
 from steinball.calibration import BoundingNull, Calibration, combination
 from steinball.calibration.deviation import hoeffding
 from steinball.evidence.base import CLOSE, Decision, Evidence, PairSums
-from steinball.evidence.bounds import upper_bound, upper_bound_direction
+from steinball.evidence.bounds import upper_bound
 from steinball.gram.base import Gram, GramSummary
 from steinball.gram.cost import check_room
 from steinball.gram.request import Request
@@ -31,104 +31,90 @@ _VISITS = 10.0
 (docs/theory/equivalence.md)."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class KSDDecision(Decision):
-    """A decision with D² and D, and one-sided confidence bounds for the KSD of the population and for the share of
-    contamination."""
-
-    squared_ksd: float
-    ksd: float
-    lower_bound: float
-    upper_bound: float
-    contamination_bound: float
-
-
-def v_statistic(summary: GramSummary) -> float:
-    """D by the V-statistic."""
-    return math.sqrt(max(0.0, summary.mean))
-
-
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """How sums over pairs become a decision: calibration, τ and estimator.
+    """Sums over pairs as calibration, τ and estimator read them: decisions and one-sided confidence bounds.
 
     ``rare`` says that what weighs most under the model is too rare for the draws to have seen it, so that the upper
     bound of the KSD must not come from them.
     """
 
+    summary: GramSummary
     calibration: Calibration
     tau: Supremum
     estimator: str
     rare: bool = False
 
-    def null(self, summary: GramSummary) -> BoundingNull:
+    @cached_property
+    def null(self) -> BoundingNull:
         """The null distribution that the calibration makes of the sums."""
-        return self.calibration.null(summary, self.tau, self.estimator)
+        return self.calibration.null(self.summary, self.tau, self.estimator)
 
-    def squared_ksd(self, summary: GramSummary) -> float:
+    @cached_property
+    def ends(self) -> list[Reading]:
+        """The same of the sums most and least inclined to reject within their bounds; none without bounds."""
+        return [self.at(end) for end in self.summary.ends() or ()]
+
+    def at(self, summary: GramSummary) -> Reading:
+        """The same of these sums, as if they were exact."""
+        return dataclasses.replace(self, summary=dataclasses.replace(summary, grade="exact"))
+
+    @property
+    def squared_ksd(self) -> float:
         """D²; the U-statistic may be negative."""
-        return max(0.0, summary.mean) if self.estimator == "v" else summary.unbiased_mean
+        return max(0.0, self.summary.mean) if self.estimator == "v" else self.summary.unbiased_mean
 
-    def ksd(self, summary: GramSummary) -> float:
+    @cached_property
+    def ksd(self) -> float:
         """D."""
-        return math.sqrt(max(0.0, self.squared_ksd(summary)))
+        return math.sqrt(max(0.0, self.squared_ksd))
 
-    def decide(
-        self, summary: GramSummary, radius: float, level: float, null: BoundingNull | None = None
-    ) -> KSDDecision:
-        """The decision at the radius θ; ``null`` spares making it again."""
-        null, ksd = null or self.null(summary), self.ksd(summary)
-        return KSDDecision(
-            statistic=max(0.0, ksd - radius),
-            pvalue=null.pvalue(ksd, radius),
-            threshold=null.threshold(level, radius),
+    def decide(self, radius: float, level: float) -> Decision:
+        """The decision at the radius θ."""
+        return Decision(
+            statistic=max(0.0, self.ksd - radius),
+            pvalue=self.null.pvalue(self.ksd, radius),
+            threshold=self.null.threshold(level, radius),
             level=level,
-            squared_ksd=self.squared_ksd(summary),
-            ksd=ksd,
-            lower_bound=null.lower_bound(ksd, level),
-            upper_bound=self.upper_bound(null, summary, level),
-            contamination_bound=null.share_bound(ksd, level, self.tau.value) if self.tau.value > 0.0 else 0.0,
         )
 
-    def upper_bound(self, null: BoundingNull, summary: GramSummary, level: float) -> float:
+    def lower_bound(self, level: float) -> float:
+        """A lower bound of the KSD of the population at confidence 1 − ``level``, at both ends of approximate sums."""
+        return min(side.null.lower_bound(side.ksd, level) for side in self.ends or [self])
+
+    def share_bound(self, level: float) -> float:
+        """The same of the share of contamination."""
+        if self.tau.value <= 0.0:
+            return 0.0
+        return min(side.null.share_bound(side.ksd, level, self.tau.value) for side in self.ends or [self])
+
+    def upper_bound(self, level: float) -> float:
         """An upper bound of the KSD of the population at confidence 1 − ``level``: above the V-statistic.
 
-        √max(0, D²_U) is 0 for half of all samples near the model, and a bound above it misses too often.
+        √max(0, D²_U) is 0 for half of all samples near the model, and a bound above it misses too often. Between two
+        ends it holds for every D and all draws: it has the largest D, and the largest quantile or standard error.
         """
-        ksd = v_statistic(summary)
-        return hoeffding(ksd, self.tau.value, len(summary), level) if self.rare else upper_bound(null, ksd, level)
+        favorable, unfavorable = self.ends or (self, self)
+        mean = favorable.summary.mean
+        ksd = math.sqrt(max(0.0, mean))
+        if self.rare:
+            return hoeffding(ksd, self.tau.value, len(self.summary), level)
+        null = self.null
+        if self.ends:
+            null = self.at(dataclasses.replace(unfavorable.summary, mean=mean)).null
+        return upper_bound(null, ksd, level, favorable.null.draws)
 
-    def ends(self, summary: GramSummary, radius: float, level: float) -> list[KSDDecision]:
-        """The decisions most and least inclined to reject within the bounds of ``summary``; none without bounds."""
-        ends = summary.ends()
-        if ends is None:
-            return []
-        upper = self._upper_between(*ends, level)
-        return [dataclasses.replace(self.decide(end, radius, level), upper_bound=upper) for end in ends]
-
-    def _upper_between(self, favorable: GramSummary, unfavorable: GramSummary, level: float) -> float:
-        """The upper bound of the KSD that holds for every D and all draws between two ends: the largest D, and the
-        largest quantile or standard error."""
-        null = self.null(dataclasses.replace(unfavorable, mean=favorable.mean))
-        least, ksd = self.null(favorable).draws, v_statistic(favorable)
-        if self.rare or null.draws is None or least is None:
-            return self.upper_bound(null, favorable, level)
-        return min(null.upper_bound(ksd, level), upper_bound_direction(ksd, least, level, null.draws))
-
-    def grade(self, summary: GramSummary, radius: float, level: float) -> str:
+    def grade(self, radius: float, level: float) -> str:
         """``"exact"``; ``"certified"`` when both ends decide alike; otherwise ``"approximate"``.
 
         Between two ends that decide alike so does everything else, unless a U-statistic's quantile crosses 0 on the
         way: below 0 nothing is rejected (App. C), and a larger quantile then favors a rejection.
         """
-        if summary.grade == "exact":
+        if self.summary.grade == "exact":
             return "exact"
-        decisions = {(end.rejected, math.isinf(end.threshold)) for end in self.ends(summary, radius, level)}
-        return "certified" if len(decisions) == 1 else "approximate"
-
-    def decides(self, summary: GramSummary, radius: float, level: float) -> bool:
-        """Whether the sums decide for certain."""
-        return self.grade(summary, radius, level) != "approximate"
+        decisions = [end.decide(radius, level) for end in self.ends]
+        alike = {(decision.rejected, math.isinf(decision.threshold)) for decision in decisions}
+        return "certified" if len(alike) == 1 else "approximate"
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,13 +149,13 @@ class KSDEvidence(Evidence):
 
     @cached_property
     def reading(self) -> Reading:
-        """How the sums become a decision."""
-        return Reading(self.calibration, self.tau, self.estimator, self.rare)
+        """The sums as calibration, τ and estimator read them."""
+        return Reading(self.summary, self.calibration, self.tau, self.estimator, self.rare)
 
-    @cached_property
+    @property
     def null(self) -> BoundingNull:
         """The null distribution that the calibration makes of the summary."""
-        return self.reading.null(self.summary)
+        return self.reading.null
 
     @cached_property
     def visits(self) -> float:
@@ -197,14 +183,15 @@ class KSDEvidence(Evidence):
         """The numbers of one tolerated set and level."""
         evidence, theta = self.for_set(tolerated), self.limit(tolerated)
         reading, summary = evidence.reading, self.summary
-        decision, ends = reading.decide(summary, theta, level, evidence.null), reading.ends(summary, theta, level)
-        sides = ends or [decision]  # where the summary is approximate, bounds hold at both of its ends
-        upper, share = max(side.upper_bound for side in sides), min(side.contamination_bound for side in sides)
-        told = dict(summary.details)
-        if ends:
-            told |= {"ksd_bounds": (ends[1].ksd, ends[0].ksd), "pvalue_bounds": (ends[0].pvalue, ends[1].pvalue)}
+        upper, told = reading.upper_bound(level), dict(summary.details)
+        if reading.ends:
+            most, least = reading.ends
+            told["ksd_bounds"] = least.ksd, most.ksd
+            told["pvalue_bounds"] = most.null.pvalue(most.ksd, theta), least.null.pvalue(least.ksd, theta)
         return {
-            **vars(decision),
+            **vars(reading.decide(theta, level)),
+            "squared_ksd": reading.squared_ksd,
+            "ksd": reading.ksd,
             "n": len(summary),
             "dimension": int(self.problem.samples.shape[1]),
             "tau": self.tau.value,
@@ -214,14 +201,14 @@ class KSDEvidence(Evidence):
             "kernel": self.problem.stein.kernel,
             "tilt": self.problem.stein.tilt,
             "engine": summary.engine,
-            "lower_bound": min(side.lower_bound for side in sides),
+            "lower_bound": reading.lower_bound(level),
             "upper_bound": upper,
-            "contamination_bound": 0.0 if self.bounded == "unbounded" else share,
+            "contamination_bound": 0.0 if self.bounded == "unbounded" else reading.share_bound(level),
             "radius": theta,
             "calibration": type(self.calibration).__name__,
             "n_resamples": self.calibration.n_resamples,
-            "grade": reading.grade(summary, theta, level),
-            "details": told | self.problem.rows.remarks | evidence.null.remarks(decision.ksd, level),
+            "grade": reading.grade(theta, level),
+            "details": told | self.problem.rows.remarks | reading.null.remarks(reading.ksd, level),
             "_evidence": evidence,
             "_doubt": self.doubt if upper <= theta else "",
         }
@@ -244,13 +231,12 @@ class KSDEvidence(Evidence):
         not be called close."""
         if self.bounded in ("unbounded", "unknown") or self.doubt:
             return math.inf
-        ends = self.reading.ends(self.summary, 0.0, level)
-        return ends[0].upper_bound if ends else self.reading.upper_bound(self.null, self.summary, level)
+        return self.reading.upper_bound(level)
 
     def interval(self, level: float) -> tuple[float, float]:
         """A two-sided confidence interval for the KSD of the population: bounds at half of ``level`` each."""
-        above = self.reading.upper_bound(self.null, self.summary, level / 2.0)
-        return self.null.lower_bound(self.distance(), level / 2.0), above
+        middle = self.reading.at(self.summary)
+        return middle.lower_bound(level / 2.0), middle.upper_bound(level / 2.0)
 
     def decidable(self, level: float) -> bool:
         """A U-statistic whose quantile is negative rejects nothing (paper, App. C)."""
@@ -258,7 +244,7 @@ class KSDEvidence(Evidence):
 
     def distance(self) -> float:
         """D."""
-        return self.reading.ksd(self.summary)
+        return self.reading.ksd
 
     # Other tolerated sets, draws and calibrations.
 

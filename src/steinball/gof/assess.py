@@ -85,16 +85,21 @@ def assess_problem(
     theta = combination.radius_of(asked.radius, calibration, problem, tau)
     calibration = calibration.for_set(asked.radius, problem, tau)
     remarks = [*looked_over(problem, asked), *combination.doubts(asked.radius, calibration, problem, tau)]
-    reading = Reading(calibration, tau, asked.estimator)
     request = calibration.request(problem.rows.n, asked.rng)
     combination.check_engine(calibration, request, asked.settings.engine)
-    decides = partial(reading.decides, radius=theta, level=asked.level)  # an engine keeps it, and is pickled
+    read = {"calibration": calibration, "tau": tau, "estimator": asked.estimator}
+    decides = partial(_decides, radius=theta, level=asked.level, **read)  # an engine keeps it, and is pickled
     gram = gram_of(problem, tau, request, calibration, asked.settings, decides)
     summary = gram.summarise(request)
     remarks += seen_in_order(problem, summary, asked.calibration, calibration)
     moved, predictable = asked.jumps is not None, fixed or calibration.predictable
     facts = calibration, asked.rng, tau, asked.estimator, moved, predictable
     return kind(problem, gram, request, summary, *facts), remarks
+
+
+def _decides(summary: GramSummary, radius: float, level: float, **read: Any) -> bool:
+    """Whether the sums decide for certain."""
+    return Reading(summary, **read).grade(radius, level) != "approximate"
 
 
 def assess_kernels(
