@@ -314,6 +314,8 @@ def test_bounds_of_an_approximate_result_hold_at_both_ends(borderline: Floats) -
     assert lower[0] != lower[1]
     assert shares[0] != shares[1]
     assert (result.lower_bound, result.contamination_bound) == (min(lower), min(shares))
+    half = result.at(level=0.025)
+    assert result.interval(0.05) == (half.lower_bound, half.upper_bound)
 
 
 @pytest.mark.usefixtures("few_pairs")

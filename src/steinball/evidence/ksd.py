@@ -235,8 +235,7 @@ class KSDEvidence(Evidence):
 
     def interval(self, level: float) -> tuple[float, float]:
         """A two-sided confidence interval for the KSD of the population: bounds at half of ``level`` each."""
-        middle = self.reading.at(self.summary)
-        return middle.lower_bound(level / 2.0), middle.upper_bound(level / 2.0)
+        return self.reading.lower_bound(level / 2.0), self.reading.upper_bound(level / 2.0)
 
     def decidable(self, level: float) -> bool:
         """A U-statistic whose quantile is negative rejects nothing (paper, App. C)."""

@@ -140,7 +140,9 @@ def _check(x: Any, model: Any, tolerated: Radius, level: float, settings: Region
     tests: dict[str, Result] = {}
     if evidence is not None:
         remarks = region_remarks(evidence.reading) if distance is None else ()
-        tests["regions"] = RegionResult.of(evidence, tolerated, level, remarks, details=region_details(evidence))
+        tests["regions"] = RegionResult.of(
+            evidence, tolerated, evidence.checked_level(level), remarks, details=region_details(evidence)
+        )
     tests |= {} if distance is None else {"distance": distance}
     return _checked(tests, tolerated, level, **({"scores": why} if why else {}))
 
@@ -174,7 +176,9 @@ def _together(parts: dict[str, CheckResult], tolerated: Radius, level: float) ->
     evidence = ColumnsEvidence({name: part._evidence for name, part in parts.items()})
     record = Record().warned(f"{name}: {text}" for name, part in parts.items() for text in part._record.warnings)
     sizes: dict[str, Any] = {"n": next(iter(parts.values())).n, "dimension": len(parts)}
-    return ColumnsResult.of(evidence, tolerated, level, _tests=dict(parts), _record=record, **sizes)
+    return ColumnsResult.of(
+        evidence, tolerated, evidence.checked_level(level), _tests=dict(parts), _record=record, **sizes
+    )
 
 
 def _is_family(model: Any) -> bool:
@@ -242,4 +246,4 @@ def _checked(tests: dict[str, Result], tolerated: Radius, level: float, **detail
     details |= vars(tests["regions"])["details"] if "regions" in tests else {}
     record = Record().warned(text for part in tests.values() for text in part._record.warnings)
     about: dict[str, Any] = {"n": first.n, "dimension": first.dimension, "details": details}
-    return CheckResult.of(evidence, tolerated, level, _tests=tests, _record=record, **about)
+    return CheckResult.of(evidence, tolerated, evidence.checked_level(level), _tests=tests, _record=record, **about)

@@ -88,7 +88,7 @@ def region_fit(
     shown = family.reported(member.params, np.zeros_like(member.params))
     about: dict[str, Any] = {"details": region_details(evidence), "family": family.label, "known_params": known}
     about["params"] = {name: value for name, (value, _) in shown.items()}
-    return RegionFitResult.of(evidence, Huber(share), level, region_remarks(reading), **about)
+    return RegionFitResult.of(evidence, Huber(share), evidence.checked_level(level), region_remarks(reading), **about)
 
 
 def _counted(source: Source, member: Member, n: int) -> Counted:

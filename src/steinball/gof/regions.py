@@ -148,7 +148,9 @@ def region_test(
     settings = RegionSettings(as_seed(rng), learn, classifier, views, calibration, check_resamples(n_resamples))
     reading = read(model, x, resolution)
     evidence = settings.evidence(reading, tolerated)
-    return RegionResult.of(evidence, tolerated, level, region_remarks(reading), details=region_details(evidence))
+    return RegionResult.of(
+        evidence, tolerated, evidence.checked_level(level), region_remarks(reading), details=region_details(evidence)
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,7 +81,7 @@ class Result(Decision, text.Reported):
     ) -> Self:
         """What the evidence gives, after a warning of every remark; ``more`` are fields that it does not know."""
         record = Record().warned(give(remarks))
-        return cls(**evidence.decide(tolerated, evidence.checked_level(level)), **{"_record": record, **more})
+        return cls(**evidence.decide(tolerated, level), **{"_record": record, **more})
 
     @property
     def verdict(self) -> str:
