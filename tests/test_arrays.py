@@ -19,6 +19,7 @@ from steinball.arrays import (
     check_level,
     check_resamples,
     check_share,
+    chunks,
     dtype_name,
     generator_at,
     is_array,
@@ -281,6 +282,15 @@ def test_what_is_no_seed_is_refused(rng: Any) -> None:
 def test_the_legacy_generator_is_refused() -> None:
     with pytest.raises(TypeError, match=r"`rng` must be None, an int, .*the legacy RandomState is not read"):
         as_seed(np.random.RandomState(0))
+
+
+@pytest.mark.parametrize(("n", "each", "most"), [(10, 3, 7), (9, 3, 9), (4, 100, 7), (5, 0, 2), (0, 3, 7)])
+def test_slices_hold_all_rows_once_and_few_values(n: int, each: int, most: int) -> None:
+    found = chunks(n, each, most)
+    assert [row for part in found for row in range(part.start, part.stop)] == list(range(n))
+    sizes = [part.stop - part.start for part in found]
+    assert all(size * each <= most or size == 1 for size in sizes)
+    assert all((size + 1) * max(each, 1) > most for size in sizes[:-1])
 
 
 def test_generators_are_the_same_in_whatever_order_they_are_asked_for() -> None:

@@ -365,6 +365,18 @@ def check_resamples(n_resamples: Any, name: str = "n_resamples", least: int = 1)
     return int(n_resamples)
 
 
+def chunks(n: int, each: int, most: int) -> list[slice]:
+    """Slices of n rows with ``each`` so many values, such that a slice has at most ``most`` values, or one row.
+
+    Examples
+    --------
+    >>> chunks(5, 3, 6)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    size = max(1, most // max(each, 1))
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
 def as_seed(rng: Any) -> np.random.SeedSequence:
     """The root of all randomness of one test, from anything that SPEC 7 allows.
 

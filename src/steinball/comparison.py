@@ -16,6 +16,7 @@ import numpy as np
 import scipy
 
 from steinball.arrays import LEAST_LEVEL, Floats
+from steinball.tau.isotropic import halved_boxes
 
 # Length scales of the kernel in its own coordinates: 2, 1 and ½ times the median distance of the pooled draws.
 WIDTHS = (1.0, 0.5, 0.25)
@@ -129,8 +130,8 @@ class Embedding(ABC):
         """⟨μ, ν⟩, the expectation of the embedding ν of ``other`` under this model."""
 
     @abstractmethod
-    def box(self, least: float) -> tuple[Floats, Floats]:
-        """Ends (d,) of a box of kernel coordinates outside of which μ ≤ ``least``."""
+    def box(self, reach: float) -> tuple[Floats, Floats]:
+        """Ends (d,) of a box of kernel coordinates outside of which μ ≤ exp(−``reach``²/2)."""
 
     def score(self, rows: Floats) -> Floats:
         """2μ(x) − |μ|² at rows (n, d) of the data's columns, shape (n,): g of two models is the difference of these."""
@@ -177,8 +178,7 @@ class MixtureEmbedding(Embedding):
         pairs = product(self.parts, other.parts)
         return float(sum(v * w * _smoothed_gaussian(m[None], n, s + t)[0] for (v, m, s), (w, n, t) in pairs))
 
-    def box(self, least: float) -> tuple[Floats, Floats]:
-        reach = math.sqrt(2.0 * math.log(1.0 / least))
+    def box(self, reach: float) -> tuple[Floats, Floats]:
         ends = [(mean, reach * math.sqrt(1.0 + np.linalg.norm(spread, 2))) for _, mean, spread in self.parts]
         return np.min([mean - far for mean, far in ends], axis=0), np.max([mean + far for mean, far in ends], axis=0)
 
@@ -219,8 +219,7 @@ class DrawnEmbedding(Embedding):
     def expect(self, other: Embedding) -> float:
         return self.norm if other is self else float(other.values(self.draws).mean())
 
-    def box(self, least: float) -> tuple[Floats, Floats]:
-        reach = math.sqrt(2.0 * math.log(1.0 / least))
+    def box(self, reach: float) -> tuple[Floats, Floats]:
         return self.draws.min(axis=0) - reach, self.draws.max(axis=0) + reach
 
     def score_and_error(self, rows: Floats) -> tuple[Floats, float]:
@@ -257,7 +256,8 @@ def extremes_of(first: Embedding, second: Embedding) -> Extremes:
     norm = math.sqrt(max(0.0, first.norm + second.norm - 2.0 * first.expect(second)))
     if len(first.coordinates.center) > SEARCHED_COLUMNS or norm == 0.0:
         return Extremes(constant - 2.0 * norm, constant + 2.0 * norm, "norm")
-    ends = np.array([embedding.box(_PRECISION * norm) for embedding in (first, second)])
+    reach = math.sqrt(2.0 * math.log(1.0 / (_PRECISION * norm)))
+    ends = np.array([embedding.box(reach) for embedding in (first, second)])
     box = ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)
     most = min(_MOST_CELLS, int(_MOST_PAIRS / (first.terms + second.terms)))
     highest = largest_value(lambda z: first.values(z) - second.values(z), norm, box, most)
@@ -276,7 +276,7 @@ def largest_value(f: Callable[[Floats], Floats], norm: float, box: tuple[Floats,
     while used < most and bounds.max(initial=0.0) > found + _PRECISION * norm:
         order = np.argsort(-bounds, kind="stable")
         chosen, rest = order[:_TOGETHER], order[_TOGETHER:]
-        near, small = _halved(centers[chosen], halves[chosen])
+        near, small = halved_boxes(centers[chosen], halves[chosen])
         values = f(near)
         drift = norm * np.sqrt(2.0 * (1.0 - kernel_values(-0.5 * np.sum(small * small, axis=1))))
         bounds = np.concatenate([bounds[rest], np.minimum(values + drift, np.tile(bounds[chosen], 2))])
@@ -284,14 +284,6 @@ def largest_value(f: Callable[[Floats], Floats], norm: float, box: tuple[Floats,
         found, used = max(found, float(values.max())), used + len(values)
         centers, halves, bounds = (part[bounds > found] for part in (centers, halves, bounds))
     return float(max(found, bounds.max(initial=0.0), _PRECISION * norm))
-
-
-def _halved(centers: Floats, halves: Floats) -> tuple[Floats, Floats]:
-    """Both halves of each cell, cut across its longest side, by center and half of the sides."""
-    longest = np.arange(halves.shape[1]) == halves.argmax(axis=1)[:, None]
-    halves = np.where(longest, halves / 2.0, halves)
-    step = np.where(longest, halves, 0.0)
-    return np.concatenate([centers - step, centers + step]), np.concatenate([halves, halves])
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from steinball.arrays import Floats
+from steinball.arrays import Floats, chunks
 from steinball.predictive.table import (
     ARC_WIDTHS,
     ARCS,
@@ -17,12 +17,12 @@ from steinball.predictive.table import (
     BOXES,
     CELLS,
     EDGES,
+    TOGETHER,
     VIEW_MEANS,
     WIDTHS,
     Features,
     cells_of,
     cosine,
-    row_chunks,
     spread,
     tabulate,
     views_of,
@@ -186,12 +186,12 @@ def test_tables_are_sums_of_rows_for_points_and_intervals() -> None:
 
 
 def test_large_tables_are_made_in_chunks() -> None:
-    chunks = row_chunks(1_000_000, 7)
-    assert [chunk.start for chunk in chunks[1:]] == [chunk.stop for chunk in chunks[:-1]]
-    assert (chunks[0].start, chunks[-1].stop) == (0, 1_000_000)
-    assert max(chunk.stop - chunk.start for chunk in chunks) * 7 <= 300_000
+    found = chunks(1_000_000, 7, TOGETHER)
+    assert [chunk.start for chunk in found[1:]] == [chunk.stop for chunk in found[:-1]]
+    assert (found[0].start, found[-1].stop) == (0, 1_000_000)
+    assert max(chunk.stop - chunk.start for chunk in found) * 7 <= TOGETHER
     low = np.tile([0.1, 0.3], 200_000)[None]
     features = Features.of({"x": np.arange(400_000)})
-    assert len(row_chunks(400_000)) > 1
+    assert len(chunks(400_000, BINS, TOGETHER)) > 1
     once = tabulate(low[:, :16], low[:, :16] + 0.3, Features.of({"x": np.arange(16)}))
     np.testing.assert_allclose(tabulate(low, low + 0.3, features), 25_000 * once, rtol=1e-9)

@@ -43,6 +43,21 @@ def test_words_of_the_three_answers(misfit: Any) -> None:
     assert str(misfit.at(contamination=0.0)).startswith("REJECTED at level 0.05. For dose")
 
 
+def test_a_misfit_says_how_far_shares_can_differ_where_that_is_little_more_than_was_tolerated() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=4000)
+    y = rng.normal(x + 0.5)
+    predicted = sb.predictive_test(y, (x, 1.0), {"x": x}, tolerance=0.05, rng=0)
+    for result in (predicted, sb.region_test(y - x, sb.models.Gaussian(), tolerance=0.05)):
+        assert result.verdict == "misfit"
+        assert "But in no region" not in result._finding()
+        close = result.at(tolerance=0.55 * result.difference_bound)
+        assert close.verdict == "misfit"
+        assert close._finding().startswith(close.region)
+        assert " But in no region looked at do the shares" in close._finding()
+    assert "contradict the predictions, even if" in predicted._finding()
+
+
 def test_a_tolerance_and_a_contamination_are_two_questions(misfit: Any) -> None:
     with pytest.raises(ValueError, match="not both"):
         misfit.at(tolerance=0.05, contamination=0.05)

@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, Floats, as_samples, like, to_host
+from steinball.arrays import Array, Floats, as_samples, chunks, like, to_host
 from steinball.evidence.base import PairSums
 from steinball.kernels.base import direct_squared_distances
 from steinball.models.base import evaluate_score, score_of
@@ -157,8 +157,8 @@ def _coordinate_squares(problem: Problem, center: Floats) -> Floats:
     weight = np.ones(n) if points.weight is None else to_host(points.weight)
     traces = np.ones(d) if kernel.metric is None else np.diag(kernel.metric)
     ae, a2e, as_ = a * e, a * a * e, a * s
-    total, step = np.zeros(d), max(1, _ENTRIES_AT_ONCE // n)
-    for rows in (slice(start, start + step) for start in range(0, n, step)):
+    total = np.zeros(d)
+    for rows in chunks(n, n, _ENTRIES_AT_ONCE):
         r2 = direct_squared_distances(z[rows], z)
         value, slope, curvature = kernel.profile(r2)
         bend = np.where(r2 > 0.0, curvature / np.where(r2 > 0.0, r2, 1.0), 0.0)

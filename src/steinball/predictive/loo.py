@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Floats
+from steinball.arrays import Floats, chunks
 from steinball.cautions import FittedOnDataWarning
 from steinball.predictive.law import AS_DRAWN, Draws, Observed
 from steinball.predictive.pit import POINTS, EdgeIntervals, Pit, as_draws
-from steinball.predictive.table import row_chunks
+from steinball.predictive.table import TOGETHER
 from steinball.remarks import Remark
 from steinball.text import count
 
@@ -68,8 +68,8 @@ def _fit_pareto(excess: Floats) -> tuple[Floats, Floats]:
     ladder = 1.0 - np.sqrt(points / (np.arange(1, points + 1) - 0.5))
     quarter, top = (np.maximum(excess[:, [j]], 1e-300) for j in (int(size / 4 + 0.5) - 1, -1))
     rates = ladder / (3.0 * quarter) + 1.0 / top  # (n, points)
-    chunks = row_chunks(len(excess), points * size)
-    shapes = np.concatenate([np.log1p(-rates[c, :, None] * excess[c, None]).mean(axis=2) for c in chunks])
+    some = chunks(len(excess), points * size, TOGETHER)
+    shapes = np.concatenate([np.log1p(-rates[c, :, None] * excess[c, None]).mean(axis=2) for c in some])
     profile = size * (np.log(-rates / shapes) - shapes - 1.0)
     posterior = np.exp(profile - profile.max(axis=1, keepdims=True))
     rate = (rates * posterior).sum(axis=1) / posterior.sum(axis=1)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import scipy
 
-from steinball.arrays import Floats, as_seed, generator_at
+from steinball.arrays import Floats, as_seed, chunks, generator_at
 from steinball.predictive.pit import Pit, fresh_tables
-from steinball.predictive.table import ARCS, BOXES, VIEW_MEANS, VIEW_TOPS, Features, row_chunks, tabulate, views_of
+from steinball.predictive.table import ARCS, BOXES, TOGETHER, VIEW_MEANS, VIEW_TOPS, Features, tabulate, views_of
 
 SHARES = np.concatenate([[0.0, 0.0025, 0.005], np.arange(1, 30) / 100.0, np.arange(15, 48) / 50.0])
 _ROUNDING = 1e-7
@@ -146,7 +146,7 @@ class Null:
     def _maxima(self, tables: Floats, shares: Floats, scales: list[Floats], bad: Floats | None = None) -> Floats:
         """Largest shortage over σ of boxes and of scores, for tables (b, t, 8, 18) at every share: (b, e, 2)."""
         found, allowed = np.empty((len(tables), shares.size, 2)), [self._allowed(share) for share in shares]
-        for chunk in row_chunks(len(tables) if shares.size else 0, self._expected.size):
+        for chunk in chunks(len(tables) if shares.size else 0, self._expected.size, TOGETHER):
             views = views_of(tables[chunk])
             for e, scale in enumerate(scales):
                 short = allowed[e] - views

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Floats, as_numbers
-from steinball.predictive.table import BINS, CELLS, EDGES, Features, cells_of, membership, row_chunks, spread
+from steinball.arrays import Floats, as_numbers, chunks
+from steinball.predictive.table import BINS, CELLS, EDGES, TOGETHER, Features, cells_of, membership, spread
 
 Whole: TypeAlias = NDArray[np.int64]
 Redraw: TypeAlias = Callable[[np.random.Generator], tuple[Floats, Floats]]
@@ -125,7 +125,8 @@ def fresh_tables(fresh: Fresh, features: Features, count: int, rng: np.random.Ge
     if isinstance(fresh, EdgeIntervals) and fresh.shared:
         return _shared_tables(fresh, features.bins, count, rng, share)
     found = np.zeros((fresh.outputs, BINS * len(features.bins), count * CELLS))
-    for rows in row_chunks(features.n, max(count, 2 * CELLS, fresh.outputs**2)):  # draws, or cells of categories
+    most = max(count, 2 * CELLS, fresh.outputs**2)  # draws, or cells of categories
+    for rows in chunks(features.n, most, TOGETHER):
         member, drawn = membership(features.bins[:, rows]), fresh.draw(rng, rows, count)
         kept = rng.random((*drawn.shape, 1)) >= share if share else 1.0
         for q, cells in enumerate(fresh.spreads(rows)):

@@ -16,7 +16,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from steinball.arrays import Floats
+from steinball.arrays import Floats, chunks
 
 BINS = 8
 EDGES = np.concatenate([[0.0, 0.01], np.arange(1, 16) / 16, [0.99, 1.0]])
@@ -28,6 +28,7 @@ ARCS = tuple((start, length) for start in range(CELLS) for length in range(1, CE
 _IN_ARC = np.array([np.roll(np.arange(CELLS) < length, start) for start, length in ARCS], dtype=float).T  # (18, 306)
 ARC_WIDTHS = WIDTHS @ _IN_ARC
 BOXES = len(BLOCKS) * len(ARCS)
+TOGETHER = 300_000  # rows of all replicates whose cells are in memory together: some 50 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,12 +185,6 @@ def membership(bins: NDArray[np.int64]) -> Floats:
     return np.asarray(marked.reshape(-1, bins.shape[1]), dtype=np.float64)
 
 
-def row_chunks(n: int, replicates: int = 1) -> list[slice]:
-    """Slices of n rows such that the cells of all replicates of a slice take some 50 MB."""
-    size = max(1, 300_000 // replicates)
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
-
-
 def tabulate(low: Floats, high: Floats, features: Features) -> Floats:
     """Tables N[k, c] of rows with PIT intervals ``low``, ``high`` of shape (q, n), for every feature.
 
@@ -208,7 +203,7 @@ def tabulate(low: Floats, high: Floats, features: Features) -> Floats:
         size, codes = BINS * CELLS * len(features.bins), ((features.corners + cell).ravel() for cell in cells_of(low))
         return np.array([np.bincount(c, minlength=size) for c in codes], dtype=float).reshape(-1, BINS, CELLS)
     found = np.zeros((len(low), BINS * len(features.bins), CELLS))
-    for rows in row_chunks(features.n, BINS * len(features.bins)):
+    for rows in chunks(features.n, BINS * len(features.bins), TOGETHER):
         member = membership(features.bins[:, rows])
         for q, ends in enumerate(zip(low[:, rows], high[:, rows], strict=True)):
             found[q] += member @ spread(*ends)

@@ -12,9 +12,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from steinball.arrays import Floats, generator_at
+from steinball.arrays import Floats, chunks, generator_at
 from steinball.regions import tails
-from steinball.regions.design import Cut, Design, counts_below, cumulative, parts
+from steinball.regions.design import TOGETHER, Cut, Design, counts_below, cumulative
 from steinball.regions.source import Rows
 from steinball.regions.tails import Counts, Question
 
@@ -293,7 +293,7 @@ def _largest_difference(cut: Cut, below: Counts, n: int, level: float) -> float:
         return float((cut.arcs.sums(cut.heads) - tails.lower_limit(cut.arcs.sums(below), n, level)).max())
     drawn_level, largest = _POOL_LEVEL * level, 0.0
     margin = float(tails.upper_limit(np.array([cut.rest // 2]), cut.rest, drawn_level)[0]) - 0.5
-    for part in parts(len(below), 8 * cut.arcs.intervals):
+    for part in chunks(len(below), 8 * cut.arcs.intervals, TOGETHER):
         drawn = cut.arcs.sums(cut.apart[part])
         least = drawn / cut.rest - tails.lower_limit(cut.arcs.sums(below[part]), n, level - drawn_level)
         # The upper limit of P(A) adds at least 0 and at most what it adds at one half.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Floats
+from steinball.arrays import Floats, chunks
 from steinball.regions.source import Grid, Rows, Source
 from steinball.regions.tails import Counts
 from steinball.regions.views import Family, column_families
@@ -20,7 +20,7 @@ MOST_VALUES = 150_000_000  # values of views at draws of a pool, at most: a pool
 
 MOST_DRAWS = 2_000_000
 _STEPS = (1, 2, 4)  # arcs between every cut, every second and every fourth share the level
-_BLOCK = 1 << 24  # values of views that are in memory together
+TOGETHER = 1 << 24  # values of views that are in memory together
 _SEED = 20230919
 
 
@@ -134,12 +134,6 @@ class Expected(NamedTuple):
     starts: NDArray[np.intp]  # (families,): where the arcs of each family begin
 
 
-def parts(size: int, rows: int) -> Iterator[slice]:
-    """Slices of so many views that their values at all rows fit into memory."""
-    step = max(1, _BLOCK // max(rows, 1))
-    yield from (slice(start, min(start + step, size)) for start in range(0, size, step))
-
-
 def cumulative(values: Floats, edges: Floats) -> Counts:
     """How many values (T, ..., n) are at most each edge (T, K): (T, ..., K + 2), from 0 to all that are not NaN.
 
@@ -243,7 +237,7 @@ def counts_below(rows: Rows, cuts: Sequence[Cut]) -> list[Counts]:
     """For each family the counts of rows below its cuts, (T, K + 2)."""
     found = []
     for cut in cuts:
-        some = parts(cut.family.size, len(rows.x))
+        some = chunks(cut.family.size, len(rows.x), TOGETHER)
         found.append(np.concatenate([cumulative(cut.family.at(rows, p), cut.edges[p]) for p in some]))
     return found
 
@@ -270,7 +264,8 @@ def _pool_cuts(rows: Rows, families: Sequence[Family], first: int, n: int) -> tu
     arcs, ahead, rest = Arcs.between(len(ranks)), np.array([[0.0, *ranks, first + 1.0]]), len(rows.x) - first
     cuts = []
     for family in families:
-        found = [_edges(family.at(rows, part), first, n, ranks) for part in parts(family.size, len(rows.x))]
+        some = chunks(family.size, len(rows.x), TOGETHER)
+        found = [_edges(family.at(rows, part), first, n, ranks) for part in some]
         edges, apart = (np.concatenate([part[k] for part in found]) for k in (0, 1))
         tied = any(part[2] for part in found)
         heads = apart.astype(np.float64) if tied else ahead

@@ -157,12 +157,9 @@ class PredictiveResult(SharesResult):
             ("region", self.region),
         ]
 
-    def _finding(self) -> str:
-        """The region first where predictions are rejected."""
-        if not self.rejected:
-            return super()._finding()
-        also = f" But {self._differs()}." if self._share and self.difference_bound <= 2.0 * self._share else ""
-        return f"{self.region} {Result._finding(self)}{also}"
+    def _misfit(self) -> str:
+        """The region, and that the rows contradict the predictions."""
+        return f"{self.region} {Result._finding(self)}"
 
     def _but(self) -> str:
         if self.fitted in ("same-rows", "loo"):

@@ -57,13 +57,16 @@ class SharesResult(Result):
         return f"in no region looked at do the shares of data and model differ by more than {bound}"
 
     def _finding(self) -> str:
-        region = self.region
         if self.verdict == "misfit":
             also = f" But {self._differs()}." if self._share and self.difference_bound <= 2.0 * self._share else ""
-            return region + also
+            return self._misfit() + also
         if self.verdict == "good enough":
             return f"At confidence {percent(1 - self.level)}, {self._differs()}."
         return super()._finding()
+
+    def _misfit(self) -> str:
+        """Where the misfit is, in a sentence."""
+        return self.region
 
     def _but(self) -> str:
         if not self.n < self.rows_needed < math.inf:  # draws of the model can be the shorter sample

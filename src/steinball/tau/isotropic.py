@@ -138,13 +138,21 @@ def _diameter(case: IsotropicCase) -> float:
         open_ = ceiling > max(best * (1.0 + tolerance), far)
         if not open_.any() or open_.sum() > 200_000:
             break
-        center, half = _split(center[open_], half[open_])
+        center, half = halved_boxes(center[open_], half[open_])
     left = float(ceiling[open_].max(initial=0.0))
     return max(best * (1.0 + tolerance), far, left) * _ROUNDING
 
 
-def _split(center: Floats, half: Floats) -> tuple[Floats, Floats]:
-    """Every box cut in two across its widest side."""
+def halved_boxes(center: Floats, half: Floats) -> tuple[Floats, Floats]:
+    """Every box (k, d) cut in two across its widest side, by center and half of the sides: first the lower parts.
+
+    Examples
+    --------
+    >>> halved_boxes(np.array([[0.0, 0.0]]), np.array([[1.0, 2.0]]))
+    (array([[ 0., -1.],
+           [ 0.,  1.]]), array([[1., 1.],
+           [1., 1.]]))
+    """
     widest = np.arange(half.shape[1]) == np.argmax(half, axis=1)[:, None]
     step = np.where(widest, half / 2.0, 0.0)
     return np.vstack([center - step, center + step]), np.vstack([half - step, half - step])
