@@ -94,7 +94,6 @@ def ksdagg_test(
     (True, True)
     """
     counts = check_resamples(n_resamples), check_resamples(n_resamples_level, "n_resamples_level")
-    level = check_level(level, counts[1])
     n_bisections, calibration = check_resamples(n_bisections, "n_bisections"), WildBootstrap(sum(counts))
     settings = Settings(engine, memory_limit, n_jobs, progress)
     asked = Specification(
@@ -103,12 +102,17 @@ def ksdagg_test(
 
     def choose(rows: Rows) -> tuple[Kernel, ...]:
         chosen = paper_kernels() if kernels is None else collection(kernels, rows)
-        check_level(level, counts[0], len(chosen))
+        check_level(level, *_scarcer(counts, len(chosen)))
         return chosen
 
     sums, remarks = assess_kernels(x, model, asked, kernels, choose)
     evidence = AggregationEvidence.of(sums.problems, sums.summaries, counts[0], n_bisections)
-    return AggregatedResult.of(evidence, asked.radius, level, remarks)
+    return AggregatedResult.of(evidence, asked.radius, float(level), remarks)
+
+
+def _scarcer(counts: tuple[int, int], kernels: int) -> tuple[int, int]:
+    """The draws that limit the level, and over how many kernels they are shared: B₁ over all, or B₂ over none."""
+    return (counts[0], kernels) if counts[0] + 1 <= kernels * (counts[1] + 1) else (counts[1], 1)
 
 
 def paper_kernels() -> tuple[Kernel, ...]:

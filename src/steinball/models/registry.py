@@ -233,7 +233,7 @@ def read_model(thing: Any, dimension: int | None = None) -> Any:
     return _first(adapter.model(thing, dimension) for adapter in adapters_of(thing))
 
 
-def read_sampler(thing: Any) -> Any:
+def read_sampler(thing: Any) -> Callable[[int, Any], Any] | None:
     """The function (n, rng) that draws rows of a model, of this or another library; ``None`` where nothing tells it.
 
     Examples
