@@ -131,16 +131,16 @@ def describe(thing: object) -> str:
         return f"{type(thing).__name__}({fields})"
     if isinstance(thing, (tuple, np.ndarray)):
         return _describe_array(np.asarray(thing))
-    return shown(thing)
+    return repr_without_address(thing)
 
 
-def shown(thing: object) -> str:
+def repr_without_address(thing: object) -> str:
     """The repr of a thing without the place where it lay in memory, which helps nobody.
 
     Examples
     --------
-    >>> shown(shown)
-    '<function shown>'
+    >>> repr_without_address(repr_without_address)
+    '<function repr_without_address>'
     """
     return re.sub(r" at 0x[0-9a-f]+", "", repr(thing))
 

@@ -107,7 +107,7 @@ def ksdagg_test(
 
     sums, remarks = assess_kernels(x, model, asked, kernels, choose)
     evidence = AggregationEvidence.of(sums.problems, sums.summaries, counts[0], n_bisections)
-    return AggregatedResult.of(evidence, asked.radius, float(level), remarks)
+    return AggregatedResult.of(evidence, asked.radius, level, remarks)
 
 
 def _scarcer(counts: tuple[int, int], kernels: int) -> tuple[int, int]:

@@ -57,7 +57,7 @@ class MMDResult(Result):
     _evidence: MMDEvidence
 
     schema: ClassVar[str] = "steinball.mmd/2"
-    _shown: ClassVar[tuple[str, ...]] = ("test", "mmd", "radius")
+    _in_repr: ClassVar[tuple[str, ...]] = ("test", "mmd", "radius")
 
     @property
     def draws(self) -> Floats | None:

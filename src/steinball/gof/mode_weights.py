@@ -46,7 +46,7 @@ class SharpResult(Result):
     _evidence: MeansEvidence
 
     schema: ClassVar[str] = "steinball.sharp/2"
-    _shown: ClassVar[tuple[str, ...]] = ("share", "contamination_bound")
+    _in_repr: ClassVar[tuple[str, ...]] = ("share", "contamination_bound")
 
     @property
     def title(self) -> str:

@@ -18,7 +18,7 @@ from steinball.arrays import Array, is_array_like, like, namespace, private_copy
 from steinball.models.knowledge import DENSITIES, LOG_DENSITIES, Knowledge
 from steinball.models.registry import ScoreArray, read_model
 from steinball.models.support import Support
-from steinball.text import shown
+from steinball.text import repr_without_address
 
 _ACCEPTED = (
     "a function that returns scores ∇log p, `sb.from_scores(array)` of scores at the samples, or an object with "
@@ -158,7 +158,9 @@ def from_scores(scores: Any) -> ScoreArray:
     """
     if not is_array_like(scores):
         instead = " Use `sb.from_score(function)`." if callable(scores) else ""
-        raise TypeError(f"`scores` must be an array of scores, one row per sample, got {shown(scores)}.{instead}")
+        raise TypeError(
+            f"`scores` must be an array of scores, one row per sample, got {repr_without_address(scores)}.{instead}"
+        )
     return ScoreArray(None, scores)
 
 
@@ -193,7 +195,7 @@ def keepable(model: Model, samples: Array, scores: Array) -> Model:
     try:
         pickle.dumps(model)
     except Exception:  # whatever a user's object raises
-        return ScoreArray(samples, scores, shown(model))
+        return ScoreArray(samples, scores, repr_without_address(model))
     return model
 
 

@@ -12,7 +12,8 @@ import numpy as np
 from steinball.arrays import Floats
 from steinball.evidence.kernels import AggregationEvidence, KernelsEvidence, RobustAggregationEvidence
 from steinball.kernels.base import Kernel
-from steinball.results.base import Result, SupremumResult
+from steinball.results.base import Result
+from steinball.results.gof import SupremumResult
 from steinball.text import Row, count, describe, measured, number
 from steinball.tilts import Tilt
 
@@ -79,7 +80,7 @@ class AggregatedResult(KernelsResult):
 
     schema: ClassVar[str] = "steinball.ksdagg/2"
     title = "KSDAgg, an aggregated kernel Stein test"
-    _shown: ClassVar[tuple[str, ...]] = ("correction",)
+    _in_repr: ClassVar[tuple[str, ...]] = ("correction",)
 
     def _by_kernel(self) -> tuple[Floats, float, str]:
         allowed = self.correction / len(self.kernels)
@@ -133,7 +134,7 @@ class RobustAggregatedResult(SupremumResult, KernelsResult):
 
     schema: ClassVar[str] = "steinball.robust-ksdagg/2"
     title = "Robust aggregated kernel Stein test, over length scales"
-    _shown: ClassVar[tuple[str, ...]] = ("ksd", "radius")
+    _in_repr: ClassVar[tuple[str, ...]] = ("ksd", "radius")
 
     def _by_kernel(self) -> tuple[Floats, float, str]:
         label = "(D − θ)/q" if self.n_resamples else "logarithm of the largest wealth"

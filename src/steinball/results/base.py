@@ -17,7 +17,7 @@ from steinball.evidence.base import Decision, Evidence, PairSums
 from steinball.explain import Concession, Detectable, Explanation, ToleranceCurve
 from steinball.explain.explanation import explain
 from steinball.explain.regions import Profile
-from steinball.explain.tolerance import conceding, smallest_detectable, tolerance_curve, whose
+from steinball.explain.tolerance import conceding, smallest_detectable, tolerance_curve
 from steinball.radius.base import FixedRadius, Radius, as_radius
 from steinball.radius.contamination import Huber, TotalVariation
 from steinball.record import Record
@@ -67,7 +67,7 @@ class Result(Decision, text.Reported):
 
     schema: ClassVar[str]
     """Name and version of what :meth:`to_dict` gives."""
-    _shown: ClassVar[tuple[str, ...]] = ()
+    _in_repr: ClassVar[tuple[str, ...]] = ()
     """What the repr shows besides the decision."""
     _subject: ClassVar[str] = "the data"
     _noun: ClassVar[str] = "point"
@@ -81,7 +81,7 @@ class Result(Decision, text.Reported):
     ) -> Self:
         """What the evidence gives, after a warning of every remark; ``more`` are fields that it does not know."""
         record = Record().warned(give(remarks))
-        return cls(**evidence.decide(tolerated, level), **{"_record": record, **more})
+        return cls(**evidence.decide(tolerated, float(level)), **{"_record": record, **more})
 
     @property
     def verdict(self) -> str:
@@ -221,7 +221,7 @@ class Result(Decision, text.Reported):
         return {"schema": self.schema, **values}
 
     def __repr__(self) -> str:
-        names = ("pvalue", "statistic", "threshold", *self._shown)
+        names = ("pvalue", "statistic", "threshold", *self._in_repr)
         values = "".join(f", {name}={text.describe(getattr(self, name))}" for name in names)
         return f"{type(self).__name__}(rejected={self.rejected}{values})"
 
@@ -389,38 +389,6 @@ class Result(Decision, text.Reported):
 
     def _whose(self) -> str:
         return text.OF_POINTS
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class SupremumResult(Result):
-    """A result whose tolerance rests on τ, the supremum of u(x, x): what holds depends on how τ was obtained."""
-
-    tau_kind: str
-    bounded: str = "apparent"
-
-    def sentence(self) -> str:
-        """The decision in words, and what cannot be said where u(x, x) is not bounded."""
-        lost = "u(x, x) grows without limit, so no share of contamination can be bounded."
-        return f"{super().sentence()}\n{lost if self.bounded == 'unbounded' else ''}".rstrip()
-
-    def _unseen(self) -> str:
-        if self.bounded == "unbounded":
-            lost = "One far point can have any effect, because u(x, x) is not bounded here."
-            return lost if self._tolerance_words() else ""
-        leading = self._sums()[0]
-        if self.verdict != "undecided" or math.isnan(leading.critical) or not leading.tau > 0.0:
-            return ""
-        share = self.smallest_detectable().share
-        if math.isinf(share):
-            return "Even where it shows most, any share of contamination would be missed more often than not."
-        least = text.percent(float(f"{share:.2g}"))
-        return f"Even where it shows most, contamination below about {least} would be missed more often than not."
-
-    def _certain(self) -> bool:
-        return self.bounded == "proved"
-
-    def _whose(self) -> str:
-        return whose(self.tau_kind)
 
 
 _MOST_PARAMETERS = 8

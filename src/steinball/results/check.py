@@ -51,7 +51,7 @@ class CheckResult(SharesResult):
     _tests: dict[str, Result]
 
     schema: ClassVar[str] = "steinball.check/1"
-    _shown: ClassVar[tuple[str, ...]] = ("verdict",)
+    _in_repr: ClassVar[tuple[str, ...]] = ("verdict",)
 
     @cached_property
     def parts(self) -> dict[str, Result]:

@@ -13,9 +13,9 @@ from steinball.evidence.base import CLOSE
 from steinball.evidence.bounds import Credibility, credibility
 from steinball.evidence.ksd import FamilyEvidence, KSDEvidence
 from steinball.explain.removal import Fragility, Removal, fragility, least_removal
-from steinball.explain.tolerance import Detectable
+from steinball.explain.tolerance import Detectable, whose
 from steinball.kernels.base import Kernel
-from steinball.results.base import FamilyResult, SupremumResult
+from steinball.results.base import FamilyResult, Result
 from steinball.text import Row, count, decided, describe, measured, number, percent, short, tolerated
 from steinball.tilts import Tilt
 
@@ -34,6 +34,38 @@ _GRADES = {
     "certified": "certified: every value within its error bounds leads to the same decision",
     "approximate": "approximate: the exact sums might decide otherwise",
 }
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SupremumResult(Result):
+    """A result whose tolerance rests on τ, the supremum of u(x, x): what holds depends on how τ was obtained."""
+
+    tau_kind: str
+    bounded: str = "apparent"
+
+    def sentence(self) -> str:
+        """The decision in words, and what cannot be said where u(x, x) is not bounded."""
+        lost = "u(x, x) grows without limit, so no share of contamination can be bounded."
+        return f"{super().sentence()}\n{lost if self.bounded == 'unbounded' else ''}".rstrip()
+
+    def _unseen(self) -> str:
+        if self.bounded == "unbounded":
+            lost = "One far point can have any effect, because u(x, x) is not bounded here."
+            return lost if self._tolerance_words() else ""
+        leading = self._sums()[0]
+        if self.verdict != "undecided" or math.isnan(leading.critical) or not leading.tau > 0.0:
+            return ""
+        share = self.smallest_detectable().share
+        if math.isinf(share):
+            return "Even where it shows most, any share of contamination would be missed more often than not."
+        least = percent(float(f"{share:.2g}"))
+        return f"Even where it shows most, contamination below about {least} would be missed more often than not."
+
+    def _certain(self) -> bool:
+        return self.bounded == "proved"
+
+    def _whose(self) -> str:
+        return whose(self.tau_kind)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -106,7 +138,7 @@ class GofResult(SupremumResult):
     _doubt: str = ""
 
     schema: ClassVar[str] = "steinball.gof/2"
-    _shown: ClassVar[tuple[str, ...]] = ("ksd", "radius")
+    _in_repr: ClassVar[tuple[str, ...]] = ("ksd", "radius")
 
     @property
     def contributions(self) -> Array:
@@ -292,7 +324,7 @@ class FitResult(FamilyResult, GofResult):
     _numerical: bool = False
 
     schema: ClassVar[str] = "steinball.fit/1"
-    _shown: ClassVar[tuple[str, ...]] = ("ksd", "radius", "family")
+    _in_repr: ClassVar[tuple[str, ...]] = ("ksd", "radius", "family")
 
     @property
     def model(self) -> Any:

@@ -111,7 +111,7 @@ class PredictiveResult(SharesResult):
     _evidence: PredictiveEvidence
 
     schema: ClassVar[str] = "steinball.predictive/1"
-    _shown: ClassVar[tuple[str, ...]] = ("verdict", "feature")
+    _in_repr: ClassVar[tuple[str, ...]] = ("verdict", "feature")
     _subject: ClassVar[str] = "the rows"
     _target: ClassVar[str] = "the predictions"
     _unproved: ClassVar[str] = "This does not prove the predictions"

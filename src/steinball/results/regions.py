@@ -149,7 +149,7 @@ class RegionResult(SharesResult):
 
     schema: ClassVar[str] = "steinball.region/1"
     title = "Region test: shares of rows against probabilities of the model"
-    _shown: ClassVar[tuple[str, ...]] = ("difference_interval",)
+    _in_repr: ClassVar[tuple[str, ...]] = ("difference_interval",)
 
     @property
     def region(self) -> str:
@@ -226,7 +226,7 @@ class RegionFitResult(FamilyResult, RegionResult):
     _evidence: FamilyRegionEvidence
 
     schema: ClassVar[str] = "steinball.region-fit/1"
-    _shown: ClassVar[tuple[str, ...]] = ("family",)
+    _in_repr: ClassVar[tuple[str, ...]] = ("family",)
     _target: ClassVar[str] = "the family"
     _member: ClassVar[str] = "closest member"
 

@@ -326,7 +326,7 @@ class Monitor(stream.Stream):
     def _start(self, columns: int) -> Detector:
         return Detector.start(self.contamination, self.expected_run, self._columns, columns)
 
-    def _shown(self) -> tuple[str, list[Row], str]:
+    def _summarized(self) -> tuple[str, list[Row], str]:
         evidence = f"{number(self.wealth)} of {count(self.expected_run)}"
         word, found = "NO ALARM", "so far: the rows do not contradict"
         if self.alarms:

@@ -220,7 +220,7 @@ class SequentialTest(stream.Stream):
         """θ, an array where there are several kernels; NaN until it is known."""
         return math.nan if self._bettor is None else _one_or_all(self._wealth.shares[0] * np.sqrt(self._bettor.taus))
 
-    def _shown(self) -> tuple[str, list[Row], str]:
+    def _summarized(self) -> tuple[str, list[Row], str]:
         where = f"at point {self.rejected_at}" if self.rejected else "so far"
         rows: list[Row] = [
             ("data", count(self.n, "point")),

@@ -72,7 +72,7 @@ class Stream:
     title: ClassVar[str]
     _path: WealthPath
 
-    def _shown(self) -> tuple[str, list[Row], str]:
+    def _summarized(self) -> tuple[str, list[Row], str]:
         """The decision in a word, the table, and a sentence that begins with the word."""
         raise NotImplementedError
 
@@ -83,11 +83,11 @@ class Stream:
 
     def summary(self) -> str:
         """The state for people: a table, and the decision in words."""
-        _, rows, sentence = self._shown()
+        _, rows, sentence = self._summarized()
         return render(self.title, rows, sentence)
 
     def _repr_html_(self) -> str:
-        word, rows, sentence = self._shown()
+        word, rows, sentence = self._summarized()
         return card(word, self.title, sentence.removeprefix(word).strip(), rows)
 
 

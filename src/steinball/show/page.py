@@ -115,7 +115,7 @@ def write_comparison(result: ComparisonResult, path: str | Path, title: str = ""
 
 def write_monitor(monitor: Monitor, path: str | Path, title: str = "") -> Path:
     """Write the page of a monitor: :meth:`steinball.Monitor.report`."""
-    (word, rows, sentence), title = monitor._shown(), title or "Monitor of a feed"
+    (word, rows, sentence), title = monitor._summarized(), title or "Monitor of a feed"
     alarms = [
         [f"{alarm.row:,}", number(alarm.wealth), "the whole row" if alarm.column is None else str(alarm.column + 1)]
         for alarm in monitor.alarms
