@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steinball.cli.csvtext import read_csv
+from steinball.cli import csvtext
+from steinball.cli.csvtext import LiveLines, read_csv
 from steinball_command.options import DataFile
 
 pytestmark = pytest.mark.exact
@@ -262,6 +263,27 @@ def test_a_gap_in_a_file_of_one_column_is_a_missing_value(gap: str, header: str)
             read_csv_text(text, size)
         found = read_csv_text(text, size, missing="drop")[:, 0]
         np.testing.assert_array_equal(found, [1.0, np.nan, np.nan, 2.0, 3.0, np.nan, 4.0])
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_lines_are_cut_alike_wherever_what_comes_is_cut(size: int) -> None:
+    stream = io.BytesIO(b"one\r\ntwo\rthree\n\r\n\r\rlast")
+    parts = SimpleNamespace(read1=lambda _: stream.read(size))
+    assert list(LiveLines(parts, DataFile("-"))) == ["one\r\n", "two\r", "three\n", "\r\n", "\r", "\r", "last"]
+
+
+def test_a_long_line_is_not_searched_for_its_end_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched, pattern = [], csvtext._LINE
+
+    def findall(text: str) -> list[str]:
+        searched.append(text)
+        return pattern.findall(text)
+
+    monkeypatch.setattr(csvtext, "_LINE", SimpleNamespace(findall=findall))
+    stream = io.BytesIO(b"1\n" + b"0" * 200_000)
+    parts = SimpleNamespace(read1=lambda _: stream.read(1000))
+    assert [len(line) for line in LiveLines(parts, DataFile("-"))] == [2, 200_000]
+    assert set(searched) == {"1\n", ""}
 
 
 @pytest.mark.parametrize("size", [1, 2, 4096])

@@ -24,7 +24,7 @@ from steinball_command.options import DataFile
 
 _DELIMITERS = (";", "\t", ",")  # a comma beside a semicolon or a tab is a decimal comma, and an error unless said
 _BYTES_AT_ONCE, _LONGEST_LINE = 2**16, 2**24
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r(?!\Z))")  # a carriage return at the end may be followed by its line feed
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)")
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "--", "."}
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
 _LIKE_A_NUMBER = re.compile(r"\s*[+-]?[\d.,'\s]*\d[\d.,'\s]*([eE][+-]?\d+)?")  # a number, in whatever way it is written
@@ -81,8 +81,10 @@ class LiveLines:
         while read := self._stream.read1(max(_BYTES_AT_ONCE, len(self._rest))):
             text = self._rest + self._decoded(read)
             text = text if self._came else text.removeprefix("\ufeff")
-            self._lines.extend(_LINE.findall(text))
-            self._rest, self._came = text[sum(map(len, self._lines)) :], self._came + len(self._lines)
+            # A carriage return at the very end may be followed by its line feed; after the last end nothing is searched.
+            whole = max(text.rfind("\n"), text.rfind("\r", 0, -1)) + 1
+            self._lines.extend(_LINE.findall(text[:whole]))
+            self._rest, self._came = text[whole:], self._came + len(self._lines)
             if len(self._rest) > _LONGEST_LINE:
                 place = f"line {self._came + 1} of `{self._file.data}`"
                 raise ValueError(f"{place} has more than {in_words(_LONGEST_LINE)}; is it text?")
