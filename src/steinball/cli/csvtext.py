@@ -81,7 +81,7 @@ class LiveLines:
         while read := self._stream.read1(max(_BYTES_AT_ONCE, len(self._rest))):
             text = self._rest + self._decoded(read)
             text = text if self._came else text.removeprefix("\ufeff")
-            # A carriage return at the very end may be followed by its line feed; after the last end nothing is searched.
+            # A carriage return at the very end may have its line feed to come; after the last end nothing is searched.
             whole = max(text.rfind("\n"), text.rfind("\r", 0, -1)) + 1
             self._lines.extend(_LINE.findall(text[:whole]))
             self._rest, self._came = text[whole:], self._came + len(self._lines)
