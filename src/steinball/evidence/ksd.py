@@ -203,7 +203,7 @@ class KSDEvidence(Evidence):
             "engine": summary.engine,
             "lower_bound": reading.lower_bound(level),
             "upper_bound": upper,
-            "contamination_bound": 0.0 if self.bounded == "unbounded" else reading.share_bound(level),
+            "contamination_bound": evidence.share_bound(tolerated, level),
             "radius": theta,
             "calibration": type(self.calibration).__name__,
             "n_resamples": self.calibration.n_resamples,
@@ -217,6 +217,10 @@ class KSDEvidence(Evidence):
         """The p-value at each amount."""
         ksd, sets = self.distance(), [tolerated.resized(float(amount)) for amount in amounts]
         return [self.for_set(one).null.pvalue(ksd, self.limit(one)) for one in sets]
+
+    def share_bound(self, tolerated: Radius, level: float) -> float:
+        """The share of contamination that is proved; 0 where u(x, x) has no bound."""
+        return 0.0 if self.bounded == "unbounded" else self.for_set(tolerated).reading.share_bound(level)
 
     def limit(self, tolerated: Radius) -> float:
         """θ of a tolerated set, worked out once: some sets need thousands of draws."""
@@ -316,8 +320,12 @@ class FamilyEvidence(KSDEvidence):
         return "the member of the family was chosen by the same data"
 
     def numbers(self, tolerated: Radius, level: float) -> dict[str, Any]:
-        """The numbers of one level, without a bound of the contaminated share."""
-        return {**super().numbers(tolerated, level), "contamination_bound": 0.0, "_doubt": self.doubt}
+        """The numbers of one level, and what there is to doubt."""
+        return {**super().numbers(tolerated, level), "_doubt": self.doubt}
+
+    def share_bound(self, tolerated: Radius, level: float) -> float:
+        """Nothing: a member that was not fitted may need less contamination."""
+        return 0.0
 
     def check(self, tolerated: Radius) -> None:
         """Refuse a tolerance, which is a question about all members."""
