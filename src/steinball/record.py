@@ -58,16 +58,16 @@ def recorded(test: Callable[P, R]) -> Callable[P, R]:
 
     Where no ``rng`` was given the test gets a fresh number, so that it can be said which.
     """
-    signature = inspect.signature(test)
+    names = list(inspect.signature(test).parameters)
 
     @functools.wraps(test)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        if "rng" in signature.parameters and kwargs.get("rng") is None:
+        if "rng" in names and kwargs.get("rng") is None:
             kwargs["rng"] = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
         result: Any = test(*args, **kwargs)
-        given, unnamed = signature.bind(*args, **kwargs).arguments, list(signature.parameters)[:2]
-        words = [_value(v) if name in unnamed else f"{name}={_value(v)}" for name, v in given.items()]
-        called: R = result._called(f"steinball.{test.__name__}({', '.join(words)})", _names(given[unnamed[0]]))
+        given = dict(zip(names, args, strict=False)) | {name: kwargs[name] for name in names if name in kwargs}
+        words = [_value(v) if name in names[:2] else f"{name}={_value(v)}" for name, v in given.items()]
+        called: R = result._called(f"steinball.{test.__name__}({', '.join(words)})", _names(given[names[0]]))
         return called
 
     return run

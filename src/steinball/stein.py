@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -183,8 +184,8 @@ class SteinKernel:
         """w and the shifted score s + ∇log w."""
         if self.tilt is None:
             return None, scores
-        weight = namespace(samples).exp(self.tilt.log_weight(samples))
-        return weight, scores + self.tilt.log_weight_gradient(samples)
+        log_weight, gradient = self.tilt.log_weight_and_gradient(samples)
+        return namespace(samples).exp(log_weight), scores + gradient
 
     def _expandable(self, z: Array) -> bool:
         """Whether r² may be expanded into norms and products without losing digits."""
@@ -210,6 +211,7 @@ class SteinKernel:
         """The diagonal of C, shape (d,)."""
         return like(np.ones(z.shape[1]) if self.kernel.metric is None else np.diag(self.kernel.metric), z)
 
+    @cached_property
     def _at_zero(self) -> tuple[float, float]:
         """φ(0) and φ′(0)."""
         value, slope, _ = self.kernel.profile(np.zeros(1))
@@ -220,7 +222,7 @@ class SteinKernel:
         xp = namespace(samples)
         each = None if self.tilt is None else self.tilt.coordinate_weights(samples)
         weight, scores = self.tilted(samples, scores)
-        value, slope = self._at_zero()
+        value, slope = self._at_zero
         if each is None:
             diagonal = value * xp.sum(scores * scores, axis=1) - 2.0 * slope * self._trace(samples.shape[1])
         else:

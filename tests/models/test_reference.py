@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import steinball as sb
+from steinball.cautions import UnboundedSteinKernelWarning
 from steinball.models import reference
+from steinball.models.base_space import as_tested
 from steinball.models.reference import Reference, kept_with, sampler_failure
 
 pytestmark = pytest.mark.exact
@@ -86,3 +89,130 @@ def test_a_score_that_fails_at_its_own_draws_is_unknown_there(score: Any) -> Non
     found = Reference.of(sb.from_score(score, sample=lambda n, rng: rng.normal(size=(n, 1))))
     assert found is not None
     assert found.scores is None
+
+
+class Placed:
+    """A model that says where it lies and cannot be drawn from; it counts the rows that its score is asked for."""
+
+    location: Any = np.zeros(2)
+    covariance: Any = np.eye(2)
+
+    def __init__(self) -> None:
+        self.rows: list[int] = []
+        self.slope = 1.0
+
+    def score(self, x: Any) -> Any:
+        self.rows.append(len(x))
+        return -self.slope * x
+
+
+class Growing(Placed):
+    """One that states how its score grows, so that a bound is found for it."""
+
+    def score_growth(self, center: Any) -> tuple[float, float]:
+        return 4.0 * float(np.linalg.norm(center)), 4.0
+
+
+class Drawn(Placed):
+    location = covariance = None
+
+    def sample(self, n: int, rng: Any) -> Any:
+        return rng.normal(size=(n, 2))
+
+
+def rows_of(seed: int) -> Any:
+    return np.random.default_rng(seed).normal(size=(60, 2))
+
+
+@pytest.mark.parametrize("kind", [Placed, Growing, Drawn])
+@pytest.mark.parametrize("standardize", [True, False])
+def test_of_other_rows_a_score_is_asked_for_little_more_than_these(kind: Any, standardize: bool) -> None:
+    model = kind()
+    kernel = None if standardize else sb.InverseMultiquadric(1.0)
+    for seed in range(3):
+        model.rows = []
+        sb.robust_ksd_test(rows_of(seed), model, 0.05, kernel=kernel, rng=0)
+        if seed:
+            assert sum(model.rows) <= 60 + 12 * 3
+
+
+@pytest.mark.parametrize("kind", [Placed, Growing, Drawn])
+def test_what_was_found_out_about_other_rows_is_what_these_show(kind: Any) -> None:
+    known, x = kind(), rows_of(7)
+    for seed in range(3):
+        sb.robust_ksd_test(rows_of(seed), known, 0.05, rng=0)
+    late, fresh = (sb.robust_ksd_test(x, model, 0.05, rng=0) for model in (known, kind()))
+    assert late.tau == fresh.tau
+    assert late.tau_kind == fresh.tau_kind
+    assert repr(late.tilt) == repr(fresh.tilt)
+    assert late.pvalue == fresh.pvalue
+    assert late.bounded == fresh.bounded
+
+
+@pytest.mark.parametrize("kind", [Placed, Growing, Drawn])
+def test_a_model_in_another_state_is_looked_at_anew(kind: Any) -> None:
+    model, changed, x = kind(), kind(), rows_of(7)
+    changed.slope = 2.0
+    sb.robust_ksd_test(x, model, 0.05, check_model=False, rng=0)
+    model.slope = 2.0
+    found, expected = (sb.robust_ksd_test(x, m, 0.05, check_model=False, rng=0) for m in (model, changed))
+    assert found.tau == expected.tau
+    assert repr(found.tilt) == repr(expected.tilt)
+
+
+def test_a_model_that_says_that_it_lies_elsewhere_is_looked_at_anew() -> None:
+    model, x = Placed(), rows_of(7)
+    first = sb.robust_ksd_test(x, model, 0.05, rng=0)
+    model.location = np.array([0.0, 5.0])
+    second, other = sb.robust_ksd_test(x, model, 0.05, rng=0), Placed()
+    other.location = np.array([0.0, 5.0])
+    assert first.tau < second.tau == sb.robust_ksd_test(x, other, 0.05, rng=0).tau
+
+
+@pytest.mark.parametrize("kind", [Placed, Drawn])
+@pytest.mark.parametrize("wide", [1.0, 100.0])
+def test_a_score_that_fails_around_its_own_place_is_no_reason_to_stop(kind: Any, wide: float) -> None:
+    class Here(kind):  # type: ignore[misc]
+        covariance = None if kind is Drawn else wide * np.eye(2)
+
+        def score(self, x: Any) -> Any:
+            if np.abs(x).max() > 5.0 * wide**0.25:
+                raise RuntimeError("not so far out")
+            return -self.slope * x
+
+    with pytest.warns(UnboundedSteinKernelWarning, match="not so far out"):
+        result = sb.robust_ksd_test(np.clip(rows_of(7), -2.0, 2.0), Here(), 0.05, rng=0)
+    assert result.bounded == "unknown"
+    assert result.tau_kind == "sample"
+
+
+def test_under_ever_other_tilts_no_more_is_kept_than_is_used() -> None:
+    class Waiting:
+        support = (0.0, None)
+
+        def __init__(self) -> None:
+            self.asked = 0
+
+        def score(self, x: Any) -> Any:
+            return -1.0 + 0.0 * x
+
+        def sample(self, n: int, rng: Any) -> Any:
+            self.asked += 1
+            return rng.exponential(size=(n, 1))
+
+    model, rng = Waiting(), np.random.default_rng(0)
+    for _ in range(30):  # the scale of the edge is that of the rows
+        sb.robust_ksd_test(rng.exponential(size=20), model, 0.05, calibration=sb.BoundaryBootstrap(99), rng=0)
+    assert len(reference._KEPT[id(model)][1]) <= reference._MOST_KEPT
+    assert model.asked == 1
+
+
+def test_an_object_of_another_library_is_one_model_until_its_parameters_change() -> None:
+    model, x = stats.multivariate_normal([1.0, 2.0], [[2.0, 0.5], [0.5, 1.0]]), rows_of(7)
+    first, second = as_tested(model, x, True), as_tested(model, x, True)
+    assert first is second
+    model.mean = np.array([1.0, 3.0])
+    third = as_tested(model, x, True)
+    assert third is not first
+    np.testing.assert_array_equal(third.location, [1.0, 3.0])  # type: ignore[attr-defined]
+    assert as_tested(first, x, True) is first

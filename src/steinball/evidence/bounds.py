@@ -55,12 +55,12 @@ def direction_error(draws: Floats, most: Floats | None = None) -> float:
     >>> round(direction_error(np.abs(0.3 * z)), 2)  # one direction of standard error 0.3
     0.3
     """
-    ends = np.stack([draws, draws if most is None else most])
+    ends = np.stack([draws] if most is None else [draws, most])
     scale = float(np.max(np.abs(ends), initial=0.0))
     if scale == 0.0:
         return 0.0
-    low, high = np.sign(ends) * np.square(ends / scale)  # fourth powers of the draws themselves may overflow
-    spread = float(np.std(0.5 * (low + high))) + 0.5 * float(np.max(high - low))
+    squares = np.sign(ends) * np.square(ends / scale)  # fourth powers of the draws themselves may overflow
+    spread = float(np.std(np.mean(squares, axis=0))) + 0.5 * float(np.max(squares[-1] - squares[0]))
     return scale * math.sqrt(spread * math.sqrt(0.5))
 
 
@@ -115,7 +115,8 @@ def upper_bound(null: BoundingNull, ksd: float, level: float, least: Floats | No
     own = null.upper_bound(ksd, level)
     if null.draws is None:
         return own
-    return min(own, upper_bound_direction(ksd, null.draws if least is None else least, level, null.draws))
+    low, most = (null.draws, None) if least is None else (least, null.draws)
+    return min(own, upper_bound_direction(ksd, low, level, most))
 
 
 def credibility_size(

@@ -39,11 +39,7 @@ class DenseGram:
             row_means = xp.sum(matrix, axis=1) / n
             drawn = Asked.of(request, n)
             asked = drawn.on_device_of(matrix)
-            rows = xp.astype(asked.weights, matrix.dtype)
-            host = isinstance(matrix, np.ndarray)
-            forms = symmetric_forms(rows, matrix) if host else xp.sum(xp.matmul(rows, matrix) * rows, axis=1)
-            forms = to_host(forms) / n**2
-            linear = to_host(xp.matmul(rows, row_means)) / n
+            forms, linear = (_host_forms if xp is np else _device_forms)(asked.weights, matrix, row_means)
             further = xp.matmul(asked.directions, matrix)
             if places := asked.orders():
                 further = xp.concat([earlier_sums(matrix, places, places)[1], further], axis=0)
@@ -51,15 +47,36 @@ class DenseGram:
             problem.diagonal,
             row_means,
             float(to_host(row_means).mean()),
-            forms,
+            to_host(forms) / n**2,
             request.weights,
             "dense",
             "exact",
-            linear_forms=linear,
+            linear_forms=to_host(linear) / n,
             mean_squares=mean_squares(drawn.weights),
             **further_answers(request, to_host(further), problem),
         )
 
+
+def _host_forms(weights: Array, matrix: Floats, row_means: Floats) -> tuple[Floats, Floats]:
+    """v u vᵀ and v m for every row v of weights, with m the row means; short rows a few at a time, in memory that is
+    at hand: a larger piece is asked of the system and zeroed for every test."""
+    together = max(1, len(weights) if len(matrix) > _SHORT else _TOGETHER)
+    found = []
+    for start in range(0, max(1, len(weights)), together):
+        rows = weights[start : start + together].astype(matrix.dtype)
+        found.append((symmetric_forms(rows, matrix), rows @ row_means))
+    forms, linear = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return forms, linear
+
+
+def _device_forms(weights: Array, matrix: Array, row_means: Array) -> tuple[Array, Array]:
+    """The same on a device, of all rows at once."""
+    xp = namespace(matrix)
+    rows = xp.astype(weights, matrix.dtype)
+    return xp.sum(xp.matmul(rows, matrix) * rows, axis=1), xp.matmul(rows, row_means)
+
+
+_SHORT, _TOGETHER = 64, 256  # numbers of a row, and rows, that are widened together: up to 128 KiB
 
 Index = NDArray[np.intp]
 

@@ -19,6 +19,7 @@ SIZE = 4096
 _LEAST, _NUMBERS = 256, 2**24
 
 _PROBED = 3
+_MOST_KEPT = 64  # findings of one model: under ever other kernels or tilts nothing is asked for twice
 _KEPT: dict[int, tuple[weakref.ref[Any], dict[Any, Any]]] = {}
 _NOTHING: Any = object()
 T = TypeVar("T")
@@ -49,12 +50,21 @@ class Reference:
         found = _found(model, template)
         return found if isinstance(found, Reference) else None
 
+    @classmethod
+    def at(cls, model: Any, places: Floats, template: Array | None) -> Reference:
+        """The scores of a model at places (m, d)."""
+        try:
+            return cls(places, _finite_scores(model, places, template))
+        except Exception:  # a user's score may raise anything, also at draws of its own model
+            return cls(places, None)
+
 
 def kept_with(owner: Any, key: Any, make: Callable[[], T], holds: Callable[[T], bool] = lambda found: True) -> T:
     """What ``make`` found out about ``owner``, found out once and kept as long as ``owner`` lives and it ``holds``.
 
     An owner that cannot be referred to weakly is asked every time. Of an owner about which something no longer holds
-    all is forgotten that was found before.
+    all is forgotten that was found before; of one about which ever other things are asked, what was not asked for
+    longest.
 
     Examples
     --------
@@ -71,12 +81,17 @@ def kept_with(owner: Any, key: Any, make: Callable[[], T], holds: Callable[[T], 
         except TypeError:
             return make()
         _KEPT[name] = place
-    found: T = place[1].get(key, _NOTHING)  # asked for once: a key may take long to compare
+    kept = place[1]
+    found: T = kept.get(key, _NOTHING)  # asked for once: a key may take long to compare
     if found is not _NOTHING and not holds(found):
-        place[1].clear()
+        kept.clear()
         found = _NOTHING
     if found is _NOTHING:
-        found = place[1][key] = make()
+        found = kept[key] = make()
+    elif len(kept) >= _MOST_KEPT // 2:  # to the end: others are forgotten before it
+        kept[key] = kept.pop(key, found)
+    if len(kept) > _MOST_KEPT:
+        kept.pop(next(iter(kept)), None)
     return found
 
 
@@ -86,15 +101,47 @@ def known_of(model: Any, key: Any, make: Callable[[], T], template: Array | None
     A model whose scores at its reference have changed is in another state. A model that shows no state is asked every
     time. What is kept must not refer to the model, which would live as long as what is kept.
     """
-    known = Knowledge(model)
-    reference = Reference.of(model, template)
-    place = known.place if reference is None and known.verified else None
-    state = id(reference) if reference is not None else None if place is None else tuple(p.tobytes() for p in place)
+    state = _state(model, template)
     try:
         hash(key)
     except TypeError:  # a kernel with a matrix, for instance
         return make()
-    return make() if state is None else kept_with(known.original, (type(model).__name__, state, key), make)
+    kept = (type(model).__name__, state, key)
+    return make() if state is None else kept_with(Knowledge(model).original, kept, make)
+
+
+def _state(model: Any, template: Array | None) -> Any:
+    """What differs where the model has changed; ``None`` for one that shows neither draws nor a place of its own.
+
+    Where the model itself says how it is moved, its state is that of the model before.
+    """
+    known = Knowledge(model)
+    if known.moved_reference is not None and known.move is not None:
+        return None if known.move.from_data else _state(known.move.model, template)
+    reference = Reference.of(model, template)
+    if reference is not None:
+        return id(reference)
+    place = known.place
+    if place is None or not known.evaluable:
+        return None
+    probes = None if known.verified else _probes(model, place, template)
+    if probes is not None and probes.scores is None:
+        return None
+    return id(probes), *(numbers.tobytes() for numbers in place)
+
+
+def _probes(model: Any, place: tuple[Floats, Floats], template: Array | None) -> Reference:
+    """A few places around where a model says that it lies, and its scores there, as long as it still has these."""
+    location, covariance = place
+
+    def make() -> Reference:
+        noise = np.random.default_rng(0).standard_normal((_PROBED, len(covariance)))
+        return Reference.at(model, location + noise * np.sqrt(np.abs(np.diag(covariance))), template)
+
+    def holds(found: Reference) -> bool:
+        return _still_true(found, model, template)
+
+    return kept_with(Knowledge(model).original, (_probes, type(model)), make, holds)
 
 
 def _forget(kept: dict[int, Any], name: int, owner: Any) -> None:
@@ -129,10 +176,7 @@ def _made(model: Any, template: Array | None) -> Reference | str:
         draws = known.needed_draws(max(_LEAST, min(SIZE, _NUMBERS // (known.dimension or 1))))
     except Exception as error:  # a user's sampler may raise anything; what it raised is told
         return f"{type(error).__name__}: {error}"
-    try:
-        return Reference(draws, _finite_scores(model, draws, template))
-    except Exception:  # a user's score may raise anything, also at draws of its own model
-        return Reference(draws, None)
+    return Reference.at(model, draws, template)
 
 
 def _finite_scores(model: Any, draws: Floats, template: Array | None) -> Floats | None:

@@ -211,13 +211,14 @@ class Standardized:
         return None if bounds is None else moved
 
     def moved_reference(self, found: Reference) -> Reference:
-        """The reference of the model of x as that of z: the model is drawn from once."""
+        """The reference of the model of x as that of z: the model is drawn from once, and moved once by what it says
+        of itself."""
 
         def make() -> Reference:
             scores = None if found.scores is None else self.move.pulled(found.scores)
             return Reference(self.move(found.draws), scores)
 
-        return kept_with(self, found, make)
+        return kept_with(self if self.move.from_data else found, (Standardized, id(found)), make)
 
     def __repr__(self) -> str:
         return f"Standardized({self.model!r})"

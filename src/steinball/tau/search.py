@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import scipy
@@ -20,6 +20,7 @@ from steinball.tilts.scatter import median_of_rows
 if TYPE_CHECKING:
     from steinball.problem import Problem
 
+T = TypeVar("T")
 
 STARTS = 8
 """From how many of the largest samples a search sets out."""
@@ -210,7 +211,7 @@ class Cloud:
         d, center = x.shape[1], median_of_rows(x[:: -(-len(x) // 256)])
         distance = _lengths(x - center)
         farthest = np.argpartition(-distance, min(STARTS, len(x)) - 1)[:STARTS]
-        directions = np.vstack([x[farthest] - center, np.random.default_rng(0).standard_normal((STARTS, d))])
+        directions = np.vstack([x[farthest] - center, _random_directions(d)])
         axes = np.vstack([np.eye(d), -np.eye(d)]) if d <= _AXES_UP_TO else np.empty((0, d))
         if support is not None:
             directions, axes = (_open_directions(part, *support.along(d)) for part in (directions, axes))
@@ -226,6 +227,12 @@ class Cloud:
     def rays(self, length: float | Floats) -> Floats:
         """Points at that distance from the center, towards the farthest samples and at random."""
         return self.center + length * self.directions
+
+
+@lru_cache(8)
+def _random_directions(d: int) -> Floats:
+    """Directions in d columns, the same every time; not to be written to."""
+    return np.random.default_rng(0).standard_normal((STARTS, d))
 
 
 def _open_directions(directions: Floats, low: Any, high: Any) -> Floats:
@@ -303,16 +310,40 @@ def largest_known(problem: Problem, enough: float = np.inf) -> float:
     try:
         found = problem.diagonal_at_reference()
         best = best if found is None else max(best, found[1])
-        return best if best >= enough else max(best, _searched(problem))
+        return best if best >= enough else max(best, around_draws(problem, "search", _along_rays))
     except Exception:  # the user's score need not be defined everywhere: what is known is known
         return best
 
 
-def _searched(problem: Problem) -> float:
+def around_draws(problem: Problem, name: str, find: Callable[[Problem], T]) -> T:
+    """What ``find`` finds out around draws of the model, once for all of its rows; around the rows themselves where the
+    model cannot be drawn from."""
+    draws = None if problem.rows.by_data else _draws_of(problem)
+
+    def look() -> tuple[T] | None:
+        try:
+            there = problem.at(like(draws, problem.samples))
+        except Exception:  # a user's score need not be defined wherever a normal distribution has mass
+            return None
+        return (find(there),)
+
+    found = None if draws is None else problem.kept(name, look)
+    return find(problem) if found is None else found[0]
+
+
+def _draws_of(problem: Problem) -> Floats | None:
+    """Draws of the model, or normal ones of the location and covariance that it states for all columns."""
     found = problem.reference
-    if found is None or found.scores is None or problem.rows.by_data:
-        return _along_rays(problem)
-    return problem.kept("search", lambda: _along_rays(problem.at(like(found.draws[:_DRAWS], problem.samples))))
+    if found is not None:
+        return None if found.scores is None else found.draws[:_DRAWS]
+    place = problem.known.place if problem.support is None else None
+    return None if place is None or len(place[0]) != problem.samples.shape[1] else normal_draws(_DRAWS, *place)
+
+
+def normal_draws(n: int, location: Floats, covariance: Floats) -> Floats:
+    """``n`` draws of a normal distribution, the same every time."""
+    noise = np.random.default_rng(0).standard_normal((n, len(location)))
+    return np.asarray(location + noise @ np.linalg.cholesky(covariance).T)
 
 
 def _along_rays(problem: Problem) -> float:

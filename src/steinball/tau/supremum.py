@@ -14,7 +14,7 @@ from steinball.gram.base import check_rows
 from steinball.models.knowledge import Knowledge
 from steinball.remarks import Remark
 from steinball.tau.certificate import MOST_BOXES, Supremum, UncertifiedError, best_upper_bound, bound_without_search
-from steinball.tau.search import Ball, Box, largest_finite, largest_known, localized, optimized
+from steinball.tau.search import Ball, Box, around_draws, largest_finite, largest_known, localized, optimized
 from steinball.tau.tilting import find_ends, finite_decades
 
 if TYPE_CHECKING:
@@ -97,7 +97,18 @@ def why_unknown(problem: Problem) -> str:
     """Why nothing shows whether u(x, x) grows, though the model has a score function; empty where something does."""
     if not problem.evaluable or _is_certain(problem) or _is_declared(problem) or grows(problem):
         return ""
-    return problem.once("why unknown", lambda: _failure_along_rays(problem))
+    return _seen(problem)[1]
+
+
+def _seen(problem: Problem) -> tuple[bool, str]:
+    """Whether u(x, x) grows without bound, and why nothing shows it; found out once."""
+
+    def look(there: Problem) -> tuple[bool, str]:
+        return _grows_somewhere(there), _failure_along_rays(there)
+
+    if not problem.evaluable:
+        return problem.once("seen", lambda: (_grows_in_sample(problem), ""))
+    return problem.once("seen", lambda: around_draws(problem, "seen", look))
 
 
 def _failure_along_rays(problem: Problem) -> str:
@@ -130,10 +141,8 @@ def _far_out(problem: Problem) -> tuple[Floats, Floats] | str:
 
 
 def grows(problem: Problem) -> bool:
-    """Whether u(x, x) grows without bound, found out once for every problem."""
-    if _is_certain(problem):
-        return False
-    return problem.once("grows", lambda: (_grows_somewhere if problem.evaluable else _grows_in_sample)(problem))
+    """Whether u(x, x) grows without bound."""
+    return not _is_certain(problem) and _seen(problem)[0]
 
 
 def _is_certain(problem: Problem) -> bool:

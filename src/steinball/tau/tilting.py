@@ -19,7 +19,7 @@ from steinball.models.reference import Reference
 from steinball.models.support import Support
 from steinball.stein import SteinKernel
 from steinball.tau.certificate import bound_without_search
-from steinball.tau.search import Cloud
+from steinball.tau.search import Cloud, normal_draws
 from steinball.tilts import EdgeTilt, PolynomialTilt, PowerTilt, Tilt
 from steinball.tilts.scatter import median_and_scales
 
@@ -296,11 +296,11 @@ def _polynomial_tilt(samples: Array, model: Any, kernel: Kernel, edge: Tilt | No
     base = base_tilt(samples if reference is None else reference.draws[:_DRAWS], model, exponent)
     if reference is None and place is None:
         return _with(edge, base)
-    draws = reference.draws[:_DRAWS] if reference is not None else _normal_draws(*place)  # type: ignore[misc]
+    draws = reference.draws[:_DRAWS] if reference is not None else normal_draws(_DRAWS, *place)  # type: ignore[misc]
     unknown = bound_without_search(SteinKernel(kernel, _with(edge, base)), model, draws.shape[1]) is None
     probes = _probes(draws, Knowledge(model).support) if unknown else draws
     with np.errstate(all="ignore"):
-        scores = _scores_along(model, probes, samples)
+        scores = _scores_of_shells(model, probes[None], samples)[0]
     if not np.isfinite(scores).all():
         return _with(edge, base)
 
@@ -355,11 +355,6 @@ def _standardizing_tilt(center: Floats, covariance: Floats, exponent: float) -> 
         return PolynomialTilt(exponent, center, float(np.sqrt(variances[0])))
     inverse = np.linalg.inv(covariance if covariance.ndim == 2 else np.diag(covariance))
     return PolynomialTilt(exponent, center, precision=(inverse + inverse.T) / 2.0)
-
-
-def _normal_draws(location: Floats, covariance: Floats) -> Floats:
-    noise = np.random.default_rng(0).standard_normal((_DRAWS, len(location)))
-    return np.asarray(location + noise @ np.linalg.cholesky(covariance).T)
 
 
 def _scaled(tilt: PolynomialTilt, factor: float) -> PolynomialTilt:
