@@ -41,6 +41,25 @@ print(sb.robust_ksd_test(x, sb.models.Gaussian(), 0.05, rng=0))
 """
 
 
+class Scored:
+    """A model of a user's own that has a score and can be drawn from."""
+
+    def score(self, x: Rows) -> Rows:
+        return -x
+
+    def sample(self, n: int, rng: np.random.Generator) -> Rows:
+        return rng.normal(size=(n, 2))
+
+
+class Placed:
+    """One that says where it lies, as a Laplace approximation does, and cannot be drawn from."""
+
+    location, covariance = np.zeros(2), np.eye(2)
+
+    def score(self, x: Rows) -> Rows:
+        return -x
+
+
 @dataclass(frozen=True)
 class Case:
     """A model, its score, and rows that fit it."""
@@ -51,17 +70,20 @@ class Case:
     draw: Callable[[int, np.random.Generator], Rows]
 
 
-def normal(d: int) -> Case:
-    """The standard Gaussian in d columns."""
-    model = sb.models.Gaussian(dimension=d)
-    return Case(f"Gaussian, d = {d}", model, lambda x: -x, lambda n, rng: rng.normal(size=(n, d)))
+def normal(d: int, name: str = "", model: Any = None) -> Case:
+    """The standard Gaussian in d columns, by a model of ours or of the user's own."""
+    known = sb.models.Gaussian(dimension=d) if model is None else model
+    return Case(f"{name or 'Gaussian'}, d = {d}", known, lambda x: -x, lambda n, rng: rng.normal(size=(n, d)))
 
 
 CASES = (
     *map(normal, (1, 10, 50)),
+    normal(2, "SciPy's multivariate normal", stats.multivariate_normal(np.zeros(2))),
+    normal(2, "a score with a sampler", Scored()),
+    normal(2, "a score with a place", Placed()),
+    normal(2, "a score alone", lambda x: -x),
     Case("SciPy's t", stats.t(5), lambda x: -6.0 * x / (5.0 + x * x), lambda n, rng: rng.standard_t(5, size=(n, 1))),
     Case("SciPy's gamma", stats.gamma(3), lambda x: 2.0 / x - 1.0, lambda n, rng: rng.gamma(3.0, size=(n, 1))),
-    Case("a score, d = 2", lambda x: -x, lambda x: -x, lambda n, rng: rng.normal(size=(n, 2))),
     Case("a mixture of three, d = 2", MIXTURE, MIXTURE.score, MIXTURE.sample),
 )
 
@@ -208,7 +230,7 @@ def first_calls() -> list[dict[str, Any]]:
 def measure(sizes: dict[int, float], repeats: int) -> list[dict[str, Any]]:
     """All measurements."""
     rows = [tested(case, n, most, repeats) for case in CASES for n, most in sizes.items()]
-    few = [case for case in CASES if "10" not in case.name and "50" not in case.name and "score" not in case.name]
+    few = [case for case in CASES if not any(word in case.name for word in ("10", "50", "score", "multi"))]
     rows += [checked(case, n, repeats) for case in few for n in sizes]
     rows += [regions(CASES[0], n, repeats) for n in sizes]
     rows += [*(fitted(500, d, repeats) for d in (1, 4)), mixture_fit(200, max(1, repeats // 5))]

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial.distance import pdist
 
-from steinball.kernels.base import EXACT_UP_TO, median_distance
+from steinball.kernels.base import EXACT_UP_TO, _exact_median, _median_on_a_line, median_distance
 
 pytestmark = pytest.mark.exact
 
@@ -97,6 +98,26 @@ def test_the_median_of_many_pairs_is_exact_however_they_are_ordered(shape: str, 
     with np.errstate(over="ignore"):
         squares = ((x - x.T) ** 2)[np.triu_indices(n, 1)]
     assert median_distance(x) == pytest.approx(np.median(squares) ** 0.5, rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [256, 500, 1001])
+@pytest.mark.parametrize("scale", [1e-160, 1.0, 1e150])
+def test_on_a_line_the_median_of_some_pairs_is_that_of_all_to_the_last_digit(n: int, scale: float) -> None:
+    rng = np.random.default_rng(n)
+    shapes = [rng.normal(size=n), rng.standard_cauchy(n), np.round(rng.normal(size=n), 1), 1e6 + rng.random(n)]
+    shapes += [np.where(np.arange(n) % 5, rng.normal(size=n), 10.0), np.where(rng.random(n) < 0.7, 0.0, 1.0)]
+    for x in shapes:
+        with np.errstate(over="ignore", under="ignore"):
+            assert _median_on_a_line(scale * x) in (_exact_median(pdist((scale * x)[:, None], "sqeuclidean")), None)
+    assert _median_on_a_line(scale * shapes[0]) is not None
+    assert _median_on_a_line(shapes[4]) is not None
+
+
+def test_where_a_few_points_do_not_bracket_the_median_all_pairs_are_looked_at() -> None:
+    x = np.repeat([0.92, 1.68, 7.58], [38, 589, 149]) + 1e-6 * np.random.default_rng(0).random(776)  # found by search
+    assert _median_on_a_line(x) is None
+    expected = float(np.median(pdist(x[:, None], "sqeuclidean"))) ** 0.5
+    assert median_distance(x[:, None]) == pytest.approx(expected, rel=1e-12)
 
 
 def test_no_global_randomness_is_read_or_set() -> None:

@@ -275,17 +275,42 @@ def median_of_checked(samples: Array, metric: Floats | None = None) -> float:
     x = to_host(samples)
     if metric is not None:
         x = (x - np.median(x, axis=0)) @ metric_root(np.asarray(metric, dtype=np.float64))
-    squared = scipy.spatial.distance.pdist(x, "sqeuclidean")
-    median = _exact_median(squared)
+    median = _median_on_a_line(x[:, 0]) if x.shape[1] == 1 and len(x) >= _MANY else None
+    if median is None:
+        median = _exact_median(scipy.spatial.distance.pdist(x, "sqeuclidean"))
     if not np.isfinite(median):
         raise ValueError("the median distance overflows; rescale `samples` or pass a kernel with its `lengthscale`.")
     if median <= 0.0:
-        share = float(np.mean(squared == 0.0))
+        share = float(np.mean(scipy.spatial.distance.pdist(x, "sqeuclidean") == 0.0))
         raise ValueError(
             f"the median distance is 0: {share:.0%} of all pairs of `samples` coincide, so the default length scale is "
             "undefined. Pass a kernel, e.g. `kernel=InverseMultiquadric(lengthscale=1.0)`."
         )
     return float(np.sqrt(median))
+
+
+_MANY, _POINTS, _AROUND = 256, 64, 0.03  # rows; of the search on a line its points, and what they leave to be ordered
+
+
+@np.errstate(over="ignore")
+def _median_on_a_line(values: Floats) -> float | None:
+    """The median squared distance of numbers (n,), by ordering those pairs alone whose distance lies between two
+    quantiles of the distances of some points; ``None`` where these do not bracket it."""
+    x, n = np.sort(values), len(values)
+    few = x[np.linspace(0, n - 1, _POINTS).astype(np.intp)]
+    apart = np.sort((few[None, :] - few[:, None])[np.triu_indices(_POINTS, 1)])
+    low, high = (float(apart[int(share * apart.size)]) for share in (0.5 - _AROUND, 0.5 + _AROUND))
+    left, pairs = np.arange(n), n * (n - 1) // 2
+    first = np.maximum(np.searchsorted(x, x + low), left + 1)  # of each number the partners that are far enough
+    last = np.maximum(np.searchsorted(x, x + high, side="right"), first)
+    counts, below = last - first, int(np.sum(first - left - 1))
+    ranks = (pairs - 1) // 2 - below, pairs // 2 - below
+    if ranks[0] < 0 or ranks[1] >= counts.sum():
+        return None
+    right = np.arange(counts.sum()) + np.repeat(first - np.cumsum(counts) + counts, counts)
+    middle = np.partition(x[right] - np.repeat(x, counts), ranks)[list(ranks)]
+    bracketed = low <= middle[0] and middle[1] <= high  # x + low is rounded, so that the nearest of all may be taken in
+    return float(np.square(middle).mean()) if bracketed else None
 
 
 def _exact_median(values: Floats) -> float:
