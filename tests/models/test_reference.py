@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import gc
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import steinball as sb
 from steinball.cautions import UnboundedSteinKernelWarning
 from steinball.models import reference
-from steinball.models.base_space import as_tested
-from steinball.models.reference import Reference, kept_with, sampler_failure
+from steinball.models.kept import kept_with
+from steinball.models.reference import Reference, sampler_failure
 
 pytestmark = pytest.mark.exact
 
@@ -53,25 +51,9 @@ def test_a_model_whose_score_has_changed_is_asked_again_and_its_findings_are_for
     assert kept_with(model, "finding", lambda: "new") == "new"
 
 
-def test_what_is_kept_goes_with_its_owner() -> None:
-    model = Counted()
-    name = id(model)
-    Reference.of(model)
-    assert name in reference._KEPT
-    del model
-    gc.collect()
-    assert name not in reference._KEPT
-
-
 def test_equal_models_that_are_two_objects_have_a_reference_each() -> None:
     one, other = sb.models.Gaussian([0.0, 0.0]), sb.models.Gaussian([0.0, 0.0])
     assert Reference.of(one) is not Reference.of(other)
-
-
-def test_what_cannot_be_referred_to_weakly_is_asked_every_time() -> None:
-    calls: list[int] = []
-    assert [kept_with((1, 2), "key", lambda: calls.append(1) or 7) for _ in range(2)] == [7, 7]  # type: ignore[func-returns-value]
-    assert len(calls) == 2
 
 
 def test_a_sampler_that_fails_leaves_its_reason() -> None:
@@ -184,35 +166,3 @@ def test_a_score_that_fails_around_its_own_place_is_no_reason_to_stop(kind: Any,
         result = sb.robust_ksd_test(np.clip(rows_of(7), -2.0, 2.0), Here(), 0.05, rng=0)
     assert result.bounded == "unknown"
     assert result.tau_kind == "sample"
-
-
-def test_under_ever_other_tilts_no_more_is_kept_than_is_used() -> None:
-    class Waiting:
-        support = (0.0, None)
-
-        def __init__(self) -> None:
-            self.asked = 0
-
-        def score(self, x: Any) -> Any:
-            return -1.0 + 0.0 * x
-
-        def sample(self, n: int, rng: Any) -> Any:
-            self.asked += 1
-            return rng.exponential(size=(n, 1))
-
-    model, rng = Waiting(), np.random.default_rng(0)
-    for _ in range(30):  # the scale of the edge is that of the rows
-        sb.robust_ksd_test(rng.exponential(size=20), model, 0.05, calibration=sb.BoundaryBootstrap(99), rng=0)
-    assert len(reference._KEPT[id(model)][1]) <= reference._MOST_KEPT
-    assert model.asked == 1
-
-
-def test_an_object_of_another_library_is_one_model_until_its_parameters_change() -> None:
-    model, x = stats.multivariate_normal([1.0, 2.0], [[2.0, 0.5], [0.5, 1.0]]), rows_of(7)
-    first, second = as_tested(model, x, True), as_tested(model, x, True)
-    assert first is second
-    model.mean = np.array([1.0, 3.0])
-    third = as_tested(model, x, True)
-    assert third is not first
-    np.testing.assert_array_equal(third.location, [1.0, 3.0])  # type: ignore[attr-defined]
-    assert as_tested(first, x, True) is first

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import steinball as sb
 from steinball.adapters import Adapter, register
@@ -121,3 +125,45 @@ def test_what_is_no_sample_is_refused_by_name() -> None:
         sb.region_test([1.0, 2.0], sb.from_draws(np.zeros((50, 2))), contamination=0.05)
     with pytest.raises(TypeError):
         sb.ksd_test(np.zeros(5), sb.from_draws(np.arange(50.0)))
+
+
+def test_an_object_of_another_library_is_one_model_until_its_parameters_change() -> None:
+    thing = stats.multivariate_normal([1.0, 2.0], [[2.0, 0.5], [0.5, 1.0]])
+    first, second = read_model(thing), read_model(thing, 2)
+    assert first is second
+    thing.mean = np.array([1.0, 3.0])
+    third = read_model(thing)
+    assert third is not first
+    np.testing.assert_array_equal(third.location, [1.0, 3.0])
+    assert read_model(stats.multivariate_normal([1.0, 3.0], np.eye(2))) is not third
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [stats.multivariate_normal([1.0, 2.0]), stats.multivariate_t([1.0, 2.0], df=4), stats.gamma(3.5), stats.norm(2.25)],
+    ids=lambda thing: type(thing).__name__,
+)
+def test_what_was_read_from_an_object_does_not_keep_it(thing: Any) -> None:
+    copies = [copy.copy(thing) for _ in range(20)]
+    found = [weakref.ref(one) for one in copies]
+    for one in copies:
+        read_model(one)
+    del one, copies
+    gc.collect()
+    assert sum(ref() is not None for ref in found) <= 8  # of those on the line the last few models are kept
+
+
+def test_a_second_check_of_an_object_of_another_library_finds_what_the_first_found_out(monkeypatch: Any) -> None:
+    thing, drawn, sample = stats.multivariate_normal([0.0, 0.0]), [], sb.models.Gaussian.sample
+
+    def counting(self: Any, n: int, rng: Any = None) -> Any:
+        drawn.append(n)
+        return sample(self, n, rng)
+
+    monkeypatch.setattr(sb.models.Gaussian, "sample", counting)
+    counts = []
+    for seed in range(3):
+        sb.check(np.random.default_rng(seed).normal(size=(60, 2)), thing, contamination=0.05, rng=0)
+        counts.append(sum(drawn))
+    assert counts[0] > 4096
+    assert counts[2] - counts[0] < 20  # a few rows show that it is still the same model

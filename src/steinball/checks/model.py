@@ -11,8 +11,9 @@ import numpy as np
 from steinball import cautions
 from steinball.arrays import Floats, like, to_host
 from steinball.jumps.modes import SEPARATION, count_groups
+from steinball.models.kept import kept_with
 from steinball.models.knowledge import Knowledge
-from steinball.models.reference import kept_with, known_of, sampler_failure
+from steinball.models.reference import known_of, sampler_failure
 from steinball.models.score_check import check_score, undeclared_edges
 from steinball.models.support import off_edges
 from steinball.problem import Problem

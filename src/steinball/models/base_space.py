@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -13,7 +13,6 @@ from steinball.arrays import Array, Floats, like, to_host
 from steinball.models.base import Model, as_model, model_at
 from steinball.models.gaussian import Gaussian
 from steinball.models.knowledge import Knowledge
-from steinball.models.reference import kept_with
 from steinball.models.support import Move, within
 
 _FARTHEST = 37.0  # Φ(−37) is about the smallest number that a float holds
@@ -147,18 +146,10 @@ def as_tested(model: Any, samples: Array, base: bool) -> Model:
     """What a user passed, as a model; with ``base`` in base space where an object of another library is better there.
 
     A distribution of SciPy on the line whose support ends is (docs/edges.md). One that was made a model by
-    :func:`~steinball.models.base.as_model` is taken as it is. An object of another library that is a model of ours is
-    the same one for as long as its parameters are, with all that was found out about it.
+    :func:`~steinball.models.base.as_model` is taken as it is.
     """
     found = model_at(model, samples)
-    if found is not model and Knowledge(found).unchanging:
-        found = kept_with(model, (as_tested, type(found)), lambda: found, lambda kept: _equal(kept, found))
     return _last_based(found) if base and found is not model and Knowledge(found).prefers_base else found
-
-
-def _equal(one: Any, other: Any) -> bool:
-    """Whether two models of ours, of one class, have the same parameters."""
-    return all(np.array_equal(vars(one)[part.name], vars(other)[part.name]) for part in fields(one) if part.init)
 
 
 def bring_stream(rows: Array, model: Any) -> Array:

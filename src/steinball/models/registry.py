@@ -6,13 +6,14 @@ No library is imported to find out where an object comes from.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
 from steinball.arrays import Array, Floats, as_samples, as_scores, check_kind, namespace, to_host
+from steinball.models.kept import kept_with
 from steinball.models.knowledge import Knowledge
 
 if TYPE_CHECKING:
@@ -215,6 +216,8 @@ def _first(found: Iterable[T | None]) -> T | None:
 def read_model(thing: Any, dimension: int | None = None) -> Any:
     """An object of another library as a model with a score, or ``None`` where no adapter knows it.
 
+    Where that is a model of ours, it is the same one as long as its parameters are, with all that was found out of it.
+
     Parameters
     ----------
     thing : object
@@ -230,7 +233,19 @@ def read_model(thing: Any, dimension: int | None = None) -> Any:
     >>> read_model(lambda x: -x) is None
     True
     """
-    return _first(adapter.model(thing, dimension) for adapter in adapters_of(thing))
+    found = _first(adapter.model(thing, dimension) for adapter in adapters_of(thing))
+    numbers = _numbers(found) if Knowledge(found).unchanging else None
+    if numbers is None:
+        return found
+    return kept_with(thing, (read_model, type(found)), lambda: found, lambda kept: _numbers(kept) == numbers)
+
+
+def _numbers(model: Any) -> list[tuple[Any, ...]] | None:
+    """The parameters of a model of ours, to compare; ``None`` for one that holds anything else, such as the object that
+    it was read from."""
+    values = [vars(model)[part.name] for part in fields(model) if part.init]
+    alone = all(isinstance(value, np.ndarray | float | int | None) for value in values)
+    return [(np.shape(value), np.asarray(value).tobytes()) for value in values] if alone else None
 
 
 def read_sampler(thing: Any) -> Callable[[int, Any], Any] | None:

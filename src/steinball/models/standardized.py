@@ -13,9 +13,10 @@ from steinball.arrays import Array, Floats, OutOfRangeError, like, namespace, to
 from steinball.models.base import Model, score_of
 from steinball.models.family import Family
 from steinball.models.gaussian import Gaussian
+from steinball.models.kept import kept_with
 from steinball.models.knowledge import Bounds, Clusters, Knowledge, ScoreGrowth, as_matrix, linear_bounds, times
 from steinball.models.mixture import GaussianMixture
-from steinball.models.reference import Reference, kept_with
+from steinball.models.reference import Reference
 from steinball.models.student_t import StudentT
 from steinball.models.support import Move, Support
 from steinball.tilts.scatter import Scatter, median_and_scales, robust_scatter_of

@@ -43,7 +43,7 @@ class _Work:
 @lru_cache(maxsize=64)
 def _done(work: _Work) -> Any:
     """What was found out. It holds its model, as sources and views do, so that only what was used last is kept: kept
-    with the model (:func:`steinball.models.reference.kept_with`), it would never be let go."""
+    with the model (:func:`steinball.models.kept.kept_with`), it would never be let go."""
     return work.make()
 
 
