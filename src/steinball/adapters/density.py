@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from steinball.models.gaussian import Gaussian
 from steinball.models.mixture import GaussianMixture
 from steinball.models.registry import class_names
 from steinball.models.student_t import StudentT
-from steinball.models.support import Support
+from steinball.models.support import Support, off_edges
 
 Map = Callable[[Floats], Floats]
 #: The names of constraints that are boxes, as torch and NumPyro write them.
@@ -77,16 +78,16 @@ def read_distribution(model: Any, dimension: int | None, library: Conventions) -
 
 def differentiated(model: Any, dimension: int, library: Conventions) -> ForeignDensity:
     """A distribution of rows or numbers by automatic differentiation."""
-    location, covariance = _place(model, dimension)
+    (location, covariance), support = _place(model, dimension), _support(model, dimension)
     return ForeignDensity(
         function=partial(library.log_prob, model),
         backend=library.backend,
         dimension=dimension,
-        support=_support(model, dimension),
+        support=support,
         sample=partial(library.sample, model),
         location=location,
         covariance=covariance,
-        to_base=_base(model, library),
+        to_base=_base(model, library, support),
         original=model,
     )
 
@@ -160,9 +161,9 @@ def _mixture(model: Any) -> GaussianMixture | None:
     return GaussianMixture(weights / weights.sum(), means, covs)
 
 
-def _base(model: Any, library: Conventions) -> Map | None:
+def _base(model: Any, library: Conventions, support: Support | None) -> Map | None:
     """The map to base space by a CDF, or back through the transforms of a normal distribution, where there is one."""
-    base = partial(_to_base, model, library)
+    base = partial(_to_base, _unchecked(model), library, support)
     try:
         base(library.sample(model, 2, 0))
     except Exception:  # no CDF, or transforms without an inverse: whatever the library raises
@@ -170,8 +171,19 @@ def _base(model: Any, library: Conventions) -> Map | None:
     return base
 
 
-def _to_base(model: Any, library: Conventions, x: Floats) -> Floats:
-    z = library.array(x)
+def _unchecked(model: Any) -> Any:
+    """The distribution without questions to the places that it is asked about, of which some refuse a probability of 0
+    or 1."""
+    found = copy.copy(model)
+    vars(found)["_validate_args"] = False
+    if "base_dist" in vars(found):
+        vars(found)["base_dist"] = _unchecked(vars(found)["base_dist"])
+    return found
+
+
+def _to_base(model: Any, library: Conventions, support: Support | None, x: Floats) -> Floats:
+    """Rows in base space; those outside the support at its ends."""
+    z = library.array(off_edges(x, support))
     while "TransformedDistribution" in class_names(model) and model.event_shape:
         for transform in reversed(model.transforms):
             z = transform.inv(z)
