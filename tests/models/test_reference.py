@@ -142,6 +142,20 @@ def test_a_model_in_another_state_is_looked_at_anew(kind: Any) -> None:
     assert repr(found.tilt) == repr(expected.tilt)
 
 
+def test_a_model_that_has_changed_far_out_alone_is_looked_at_anew() -> None:
+    class Tailed(Placed):
+        far = 1.0
+
+        def score(self, x: Any) -> Any:
+            return np.where(np.abs(x) > 6.0, -self.far * x, -x)
+
+    model, changed = Tailed(), Tailed()
+    sb.robust_ksd_test(rows_of(7), model, 0.05, rng=0)
+    model.far = changed.far = 5.0
+    found, expected = (sb.robust_ksd_test(rows_of(7), m, 0.05, rng=0).tau for m in (model, changed))
+    assert found == expected
+
+
 def test_a_model_that_says_that_it_lies_elsewhere_is_looked_at_anew() -> None:
     model, x = Placed(), rows_of(7)
     first = sb.robust_ksd_test(x, model, 0.05, rng=0)

@@ -17,7 +17,8 @@ from steinball.models.knowledge import Knowledge
 SIZE = 4096
 _LEAST, _NUMBERS = 256, 2**24
 
-_PROBED = 3
+_PROBED = 3  # places of a model that show its state
+_FAR = np.array([[1.0], [3.0], [9.0]])  # how far out these are, where there are no draws
 T = TypeVar("T")
 
 
@@ -91,12 +92,13 @@ def _state(model: Any, template: Array | None) -> Any:
 
 
 def _probes(model: Any, place: tuple[Floats, Floats], template: Array | None) -> Reference:
-    """A few places around where a model says that it lies, and its scores there, as long as it still has these."""
+    """A few places, near and far, around where a model says that it lies, and its scores there, as long as it still has
+    these."""
     location, covariance = place
 
     def make() -> Reference:
-        noise = np.random.default_rng(0).standard_normal((_PROBED, len(covariance)))
-        return Reference.at(model, location + noise * np.sqrt(np.abs(np.diag(covariance))), template)
+        sides = np.sign(np.random.default_rng(0).standard_normal((_PROBED, len(covariance))))
+        return Reference.at(model, location + _FAR * sides * np.sqrt(np.abs(np.diag(covariance))), template)
 
     def holds(found: Reference) -> bool:
         return _still_true(found, model, template)
