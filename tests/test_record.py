@@ -25,6 +25,11 @@ def test_the_call_can_be_read_and_names_its_seed() -> None:
     )
 
 
+def test_a_call_is_written_in_the_order_of_the_signature() -> None:
+    record = sb.ksd_test(rng=7, level=0.1, model=sb.models.Gaussian(), x=X)._record
+    assert record.call == "steinball.ksd_test(<60 numbers>, Gaussian(mean=0, cov=1, dimension=1), level=0.1, rng=7)"
+
+
 def test_a_call_without_a_seed_can_be_repeated() -> None:
     first = sb.ksd_test(X, lambda x: -x)
     found = re.search(r"rng=(\d+)\)$", first._record.call)

@@ -63,8 +63,12 @@ def test_the_front_door_gives_the_answers_that_it_gives_for_scipy(distribution: 
     for share in (0.0, 0.05):
         ours, other = (sb.check(x, model, contamination=share, rng=0) for model in (distribution, twin))
         assert ours.verdict == other.verdict
-    if Knowledge(sb.as_model(distribution)).to_base is None:
+    known = Knowledge(sb.as_model(distribution))
+    if known.to_base is None:
         return  # by draws, and not by probabilities
+    low, high = (-np.inf, np.inf) if known.support is None else known.support.along(1)
+    beside, sides = np.array([low - 1.0, high + 1.0]).reshape(2, 1), np.array([[-1.0], [1.0]])
+    assert (sides * known.to_base(beside) > 5.0)[np.isfinite(beside)].all()
     there, truth = (sb.region_test(x, model, contamination=0.05, rng=0) for model in (distribution, twin))
     assert there.pvalue == truth.pvalue
     np.testing.assert_allclose(there.statistic, truth.statistic, rtol=1e-6)

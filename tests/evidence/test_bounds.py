@@ -77,6 +77,16 @@ def test_negative_draws_stand_for_negative_squares() -> None:
     assert direction_error(draws) == pytest.approx((squares.var() / 2) ** 0.25)
 
 
+def test_of_draws_between_two_ends_the_error_is_that_of_the_middles_and_half_the_widest() -> None:
+    rng = np.random.default_rng(3)
+    low, most = np.sort(np.abs(rng.normal(size=(2, 500))), axis=0)
+    middle, width = (low**2 + most**2) / 2.0, most**2 - low**2
+    found = direction_error(low, most)
+    assert found == pytest.approx(((middle.std() + width.max() / 2.0) ** 2 / 2.0) ** 0.25, rel=1e-12)
+    for share in rng.random((50, 500)):
+        assert direction_error(np.sqrt(low**2 + share * width)) <= found
+
+
 def test_one_direction_suffices_for_an_upper_bound() -> None:
     """D ≤ Dₙ + (E f − mean f) for f = μ/|μ|, sample by sample: the inequality that the bound rests on.
 

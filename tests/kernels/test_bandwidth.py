@@ -105,12 +105,13 @@ def test_the_median_of_many_pairs_is_exact_however_they_are_ordered(shape: str, 
 def test_on_a_line_the_median_of_some_pairs_is_that_of_all_to_the_last_digit(n: int, scale: float) -> None:
     rng = np.random.default_rng(n)
     shapes = [rng.normal(size=n), rng.standard_cauchy(n), np.round(rng.normal(size=n), 1), 1e6 + rng.random(n)]
+    shapes += [rng.choice([0.0, 1.0, 3.0], size=n, p=[0.62, 0.3, 0.08]), rng.integers(0, 3, size=n) / 3.0]
     shapes += [np.where(np.arange(n) % 5, rng.normal(size=n), 10.0), np.where(rng.random(n) < 0.7, 0.0, 1.0)]
     for x in shapes:
         with np.errstate(over="ignore", under="ignore"):
             assert _median_on_a_line(scale * x) in (_exact_median(pdist((scale * x)[:, None], "sqeuclidean")), None)
     assert _median_on_a_line(scale * shapes[0]) is not None
-    assert _median_on_a_line(shapes[4]) is not None
+    assert _median_on_a_line(shapes[6]) is not None
 
 
 def test_where_a_few_points_do_not_bracket_the_median_all_pairs_are_looked_at() -> None:

@@ -156,13 +156,46 @@ def test_a_model_that_has_changed_far_out_alone_is_looked_at_anew() -> None:
     assert found == expected
 
 
-def test_a_model_that_says_that_it_lies_elsewhere_is_looked_at_anew() -> None:
+@pytest.mark.parametrize("standardize", [True, False])
+def test_a_model_that_says_that_it_lies_elsewhere_is_looked_at_anew(standardize: bool) -> None:
     model, x = Placed(), rows_of(7)
-    first = sb.robust_ksd_test(x, model, 0.05, rng=0)
+    words: Any = {"kernel": None if standardize else sb.InverseMultiquadric(1.0), "rng": 0}
+    first = sb.robust_ksd_test(x, model, 0.05, **words)
     model.location = np.array([0.0, 5.0])
-    second, other = sb.robust_ksd_test(x, model, 0.05, rng=0), Placed()
+    second, other = sb.robust_ksd_test(x, model, 0.05, **words), Placed()
     other.location = np.array([0.0, 5.0])
-    assert first.tau < second.tau == sb.robust_ksd_test(x, other, 0.05, rng=0).tau
+    assert first.tau < second.tau == sb.robust_ksd_test(x, other, 0.05, **words).tau
+
+
+def test_of_a_model_that_has_no_score_far_out_nothing_is_kept() -> None:
+    class Near(Placed):
+        def score(self, x: Any) -> Any:
+            return np.where(np.abs(x).max() > 8.0, np.nan, -self.slope * x)
+
+    model, fresh, x = Near(), Near(), rows_of(7)
+    with pytest.warns(UnboundedSteinKernelWarning, match="not finite there"):
+        sb.robust_ksd_test(x, model, 0.05, rng=0)
+    model.slope = fresh.slope = 2.0
+    with pytest.warns(UnboundedSteinKernelWarning, match="not finite there"):
+        found, expected = (sb.robust_ksd_test(x, m, 0.05, rng=0) for m in (model, fresh))
+    assert found.tau == expected.tau
+
+
+def test_a_search_does_not_set_out_from_beyond_the_support() -> None:
+    class Unplaced:
+        location: Any = None
+        covariance: Any = None
+        support = (0.0, None)
+
+        def score(self, x: Any) -> Any:
+            return np.where(x > 0.0, -1.0, 1e3)
+
+    class Waiting(Unplaced):
+        location, covariance = (1.0,), ((1.0,),)
+
+    x, models = np.random.default_rng(0).exponential(size=60), (Waiting(), Unplaced())
+    placed, unplaced = (sb.robust_ksd_test(x, model, 0.05, standardize=False, rng=0) for model in models)
+    assert placed.tau == pytest.approx(unplaced.tau, rel=0.1)
 
 
 @pytest.mark.parametrize("kind", [Placed, Drawn])

@@ -74,11 +74,11 @@ def known_of(model: Any, key: Any, make: Callable[[], T], template: Array | None
 def _state(model: Any, template: Array | None) -> Any:
     """What differs where the model has changed; ``None`` for one that shows neither draws nor a place of its own.
 
-    Where the model itself says how it is moved, its state is that of the model before.
+    That of a moved model is that of the model before: where the rows say how it is moved, it shows none.
     """
     known = Knowledge(model)
     if known.moved_reference is not None and known.move is not None:
-        return None if known.move.from_data else _state(known.move.model, template)
+        return _state(known.move.model, template)
     reference = Reference.of(model, template)
     if reference is not None:
         return id(reference)

@@ -237,7 +237,7 @@ def read_model(thing: Any, dimension: int | None = None) -> Any:
     numbers = _numbers(found) if Knowledge(found).unchanging else None
     if numbers is None:
         return found
-    return kept_with(thing, (read_model, type(found)), lambda: found, lambda kept: _numbers(kept) == numbers)
+    return kept_with(thing, read_model, lambda: found, lambda kept: _numbers(kept) == numbers)
 
 
 def _numbers(model: Any) -> list[tuple[Any, ...]] | None:

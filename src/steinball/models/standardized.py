@@ -212,14 +212,13 @@ class Standardized:
         return None if bounds is None else moved
 
     def moved_reference(self, found: Reference) -> Reference:
-        """The reference of the model of x as that of z: the model is drawn from once, and moved once by what it says
-        of itself."""
+        """The reference of the model of x as that of z: drawn once, and moved once by what the model says of itself."""
 
         def make() -> Reference:
             scores = None if found.scores is None else self.move.pulled(found.scores)
             return Reference(self.move(found.draws), scores)
 
-        return kept_with(self if self.move.from_data else found, (Standardized, id(found)), make)
+        return kept_with(found, Standardized, make)
 
     def __repr__(self) -> str:
         return f"Standardized({self.model!r})"

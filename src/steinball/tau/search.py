@@ -318,7 +318,7 @@ def largest_known(problem: Problem, enough: float = np.inf) -> float:
 def around_draws(problem: Problem, name: str, find: Callable[[Problem], T]) -> T:
     """What ``find`` finds out around draws of the model, once for all of its rows; around the rows themselves where the
     model cannot be drawn from."""
-    draws = None if problem.rows.by_data else _draws_of(problem)
+    draws = _draws_of(problem)
 
     def look() -> tuple[T] | None:
         try:
@@ -332,12 +332,12 @@ def around_draws(problem: Problem, name: str, find: Callable[[Problem], T]) -> T
 
 
 def _draws_of(problem: Problem) -> Floats | None:
-    """Draws of the model, or normal ones of the location and covariance that it states for all columns."""
+    """Draws of the model, or normal ones of the location and covariance that it states; ``None`` without any."""
     found = problem.reference
     if found is not None:
         return None if found.scores is None else found.draws[:_DRAWS]
     place = problem.known.place if problem.support is None else None
-    return None if place is None or len(place[0]) != problem.samples.shape[1] else normal_draws(_DRAWS, *place)
+    return None if place is None else normal_draws(_DRAWS, *place)
 
 
 def normal_draws(n: int, location: Floats, covariance: Floats) -> Floats:
