@@ -1,8 +1,8 @@
 """What the usual small calls cost: ``python -m benchmarks.small [--small]``.
 
 Tests are repeated on other rows of a model that was tested before, and measured in runs of a bare computation: the same
-statistic and as many draws in plain NumPy, without a check, a bound or a report. Both take turns in one process.
-Processor time of one core, the least of some repeats, so that a busy machine does not matter much.
+statistic and as many draws in plain NumPy, without a check, a bound or a report. Both take turns in one process, which
+is one of their own. Processor time of one core, the least of some repeats, so that a busy machine does not matter much.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -227,16 +229,27 @@ def first_calls() -> list[dict[str, Any]]:
     ]
 
 
+def alone(measurement: Callable[..., Any], *arguments: Any) -> Any:
+    """A measurement in a process of its own: how much memory was let go before decides how much a new array costs."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(measurement, *arguments).result()
+
+
+def of_case(measurement: Callable[..., Any], k: int, *arguments: Any) -> Any:
+    """A measurement of the k-th case, which cannot be sent to another process."""
+    return measurement(CASES[k], *arguments)
+
+
 def measure(sizes: dict[int, float], repeats: int) -> list[dict[str, Any]]:
     """All measurements."""
-    rows = [tested(case, n, most, repeats) for case in CASES for n, most in sizes.items()]
-    few = [case for case in CASES if not any(word in case.name for word in ("10", "50", "score", "multi"))]
-    rows += [checked(case, n, repeats) for case in few for n in sizes]
-    rows += [regions(CASES[0], n, repeats) for n in sizes]
-    rows += [*(fitted(500, d, repeats) for d in (1, 4)), mixture_fit(200, max(1, repeats // 5))]
-    rows += [predicted(500, max(1, repeats // 5)), *first_calls()]
+    few = [k for k, case in enumerate(CASES) if not any(word in case.name for word in ("10", "50", "score", "multi"))]
+    rows = [alone(of_case, tested, k, n, most, repeats) for k in range(len(CASES)) for n, most in sizes.items()]
+    rows += [alone(of_case, checked, k, n, repeats) for k in few for n in sizes]
+    rows += [alone(of_case, regions, 0, n, repeats) for n in sizes]
+    rows += [*(alone(fitted, 500, d, repeats) for d in (1, 4)), alone(mixture_fit, 200, max(1, repeats // 5))]
+    rows += [alone(predicted, 500, max(1, repeats // 5)), *first_calls()]
     others = [peer for peer in installed() if peer.module != "steinball"]
-    return rows + [beside(peer, n, max(2, repeats // 5)) for peer in others for n in (50, 200, 500)]
+    return rows + [alone(beside, peer, n, max(2, repeats // 5)) for peer in others for n in (50, 200, 500)]
 
 
 def line(one: dict[str, Any]) -> str:
