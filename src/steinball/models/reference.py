@@ -79,14 +79,14 @@ def _state(model: Any, template: Array | None) -> Any:
     known = Knowledge(model)
     if known.moved_reference is not None and known.move is not None:
         return _state(known.move.model, template)
+    if known.unchanging:
+        return "always"
     reference = Reference.of(model, template)
     if reference is not None:
         return id(reference)
-    place = known.place
-    if place is None or not known.evaluable:
-        return None
-    probes = None if known.verified else _probes(model, place, template)
-    if probes is not None and probes.scores is None:
+    place = known.place if known.evaluable else None
+    probes = None if place is None else _probes(model, place, template)
+    if place is None or probes is None or probes.scores is None:
         return None
     return id(probes), *(numbers.tobytes() for numbers in place)
 

@@ -30,6 +30,9 @@ class UncertifiedError(Exception):
     """No upper bound on τ is to be had; the text says why."""
 
 
+_NOTHING_KNOWN = "nothing is known of how the model's score grows away from the samples"
+
+
 @dataclass(frozen=True, eq=False)
 class Setting:
     r"""All that kernel and tilt contribute to the diagonal
@@ -51,15 +54,18 @@ class Setting:
         """The numbers of a kernel and a tilt."""
         if dimension > MANY:  # they take a second there, and hours at 20,000
             raise UncertifiedError(f"matrices of {dimension} columns are not factored for a certificate")
+        if not (tilt is None or isinstance(tilt, PolynomialTilt)):
+            raise UncertifiedError(f"the shape of the tilt {type(tilt).__name__} is not known")
+        known = Knowledge(model)
+        if known.radial_score is None and known.grows_as is None:
+            raise UncertifiedError(_NOTHING_KNOWN)
         value, slope, _ = kernel.profile(np.zeros(1))
         trace = float(dimension if kernel.metric is None else np.trace(kernel.metric))
         numbers = float(value[0]), -2.0 * float(slope[0]) * trace
         if tilt is None:
-            location = Knowledge(model).location
+            location = known.location
             center = np.zeros(dimension) if location is None else np.broadcast_to(location, dimension)
             return cls(*numbers, 0.0, center, np.eye(dimension))
-        if not isinstance(tilt, PolynomialTilt):
-            raise UncertifiedError(f"the shape of the tilt {type(tilt).__name__} is not known")
         precision = np.eye(dimension) * tilt.scale**-2 if tilt.precision is None else tilt.precision
         return cls(*numbers, tilt.exponent, np.broadcast_to(np.asarray(tilt.center), dimension), precision)
 
@@ -99,7 +105,7 @@ class Majorant:
         known = Knowledge(model)
         growths, radial = known.score_growth(setting.center, setting.precision), known.radial_score
         if not growths:
-            raise UncertifiedError("nothing is known of how the model's score grows away from the samples")
+            raise UncertifiedError(_NOTHING_KNOWN)
         if radial is None or radial.decay == 0.0:
             return cls(setting, growths)
         square = setting.unit_root.T @ radial.precision @ setting.unit_root
@@ -296,9 +302,6 @@ def bound_without_search(stein: SteinKernel, model: Any, dimension: int, *, loos
 
     A ``loose`` bound is any that shells give.
     """
-    known = Knowledge(model)
-    if known.radial_score is None and known.grows_as is None:
-        return None
     try:
         setting = Setting.of(stein.kernel, stein.tilt, model, dimension)
         exact = closed_form(setting, model)

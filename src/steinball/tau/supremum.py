@@ -44,7 +44,7 @@ def boundedness(problem: Problem, tau: Supremum) -> Boundedness:
     unbounded
     proved
     """
-    if _is_certain(problem) or _is_declared(problem):
+    if not _is_linear(problem) and (_is_certain(problem) or _is_declared(problem)):
         return "proved"
     if grows(problem):
         return "unbounded"
@@ -142,7 +142,13 @@ def _far_out(problem: Problem) -> tuple[Floats, Floats] | str:
 
 def grows(problem: Problem) -> bool:
     """Whether u(x, x) grows without bound."""
-    return not _is_certain(problem) and _seen(problem)[0]
+    return _is_linear(problem) or (not _is_certain(problem) and _seen(problem)[0])
+
+
+def _is_linear(problem: Problem) -> bool:
+    """Whether the score is known to grow linearly, wherever it is tested, and nothing tames it."""
+    radial = Knowledge(problem.rows.original_model).radial_score
+    return problem.stein.tilt is None and radial is not None and radial.decay == 0.0
 
 
 def _is_certain(problem: Problem) -> bool:
