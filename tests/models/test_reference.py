@@ -9,9 +9,9 @@ import pytest
 
 import steinball as sb
 from steinball.cautions import UnboundedSteinKernelWarning
-from steinball.models import reference
+from steinball.models import kept, reference
 from steinball.models.kept import kept_with
-from steinball.models.reference import Reference, sampler_failure
+from steinball.models.reference import Reference, known_of, sampler_failure
 
 pytestmark = pytest.mark.exact
 
@@ -215,3 +215,11 @@ def test_a_score_that_fails_around_its_own_place_is_no_reason_to_stop(kind: Any,
         result = sb.robust_ksd_test(np.clip(rows_of(7), -2.0, 2.0), Here(), 0.05, rng=0)
     assert result.bounded == "unknown"
     assert result.tau_kind == "sample"
+
+
+def test_a_model_that_cannot_change_is_not_drawn_from_to_see_that() -> None:
+    model, made = sb.models.Gaussian([0.0, 1.0]), []
+    for _ in range(2):
+        known_of(model, "finding", lambda: made.append(1))
+    assert len(made) == 1
+    assert list(kept._KEPT[id(model)][1]) == [("Gaussian", "always", "finding")]

@@ -195,6 +195,13 @@ def test_a_model_is_drawn_from_once() -> None:
     np.testing.assert_allclose(found.scores, rows.model.score(found.draws), rtol=1e-8)  # type: ignore[arg-type]
 
 
+def test_draws_are_moved_once_for_all_rows_of_a_model() -> None:
+    model = Shown()
+    first, second = (Reference.of(Rows.of(x, model, standardize=True).model, X) for x in (X, X[::-1]))
+    assert first is not None
+    assert first is second
+
+
 def test_a_model_that_has_changed_is_standardized_anew() -> None:
     class Moving(Shown):
         location, covariance = CENTER, COV

@@ -15,7 +15,7 @@ from scipy.optimize import minimize_scalar
 
 import steinball as sb
 from steinball.kernels import Gaussian, InverseMultiquadric, Kernel
-from steinball.models.knowledge import ScoreGrowth
+from steinball.models.knowledge import RadialScore, ScoreGrowth
 from steinball.problem import Problem, pose
 from steinball.stein import SteinKernel
 from steinball.tau.certificate import (
@@ -342,6 +342,17 @@ def test_the_largest_shell_is_the_maximum_of_the_bound(name: str) -> None:
     assert beyond * (1.0 - 1e-12) <= largest_shell(majorant, start=3.0) <= beyond * (1.0 + 2e-5)
     coarse = largest_shell(majorant, gap=0.05)
     assert best * (1.0 - 1e-12) <= coarse <= best * 1.05 * (1.0 + 1e-9)
+
+
+def test_a_model_that_knows_its_score_by_shells_alone_has_the_closed_form() -> None:
+    class Shells:
+        radial_score = RadialScore(np.zeros(2), np.eye(2))
+
+    kernel, tilt = InverseMultiquadric(1.2), PolynomialTilt()
+    models = Shells(), sb.models.Gaussian([0.0, 0.0])
+    found, expected = (bound_without_search(SteinKernel(kernel, tilt), model, 2) for model in models)
+    assert found is not None
+    assert found == expected
 
 
 def test_a_bound_without_search_is_near_the_best_unless_it_may_be_loose_or_boxes_decide() -> None:

@@ -415,3 +415,12 @@ def test_a_score_that_is_not_defined_far_out_is_unknown_and_not_bounded(score: A
     tilt: Any = result.tilt
     assert tilt.exponent >= (1.5 if score is interpolated else 0.5), "as fast as it grows where it is defined"
     assert sb.robust_ksd_test(x, declared, 0.3, rng=0).bounded == "proved"
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5])
+def test_without_a_tilt_a_linear_score_is_unbounded_and_that_of_student_t_is_not(correlation: float) -> None:
+    x, shape = np.random.default_rng(0).normal(size=(60, 2)), np.array([[1.0, correlation], [correlation, 1.0]])
+    normal, student = sb.models.Gaussian([0.0, 0.0], shape), sb.models.StudentT(4.0, [0.0, 0.0], shape=shape)
+    found = [sb.ksd_test(x, model, tilt=None, rng=0).bounded for model in (normal, student)]
+    assert found == ["unbounded", "proved"]
+    assert sb.ksd_test(x, normal, tilt="auto", rng=0).bounded == "proved"
