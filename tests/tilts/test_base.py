@@ -95,6 +95,16 @@ def test_gradient_is_a_central_difference_of_the_log_weight(x: Floats, name: str
         np.testing.assert_allclose(gradient[:, k], difference, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.parametrize("other", sorted(TILTS))
+@pytest.mark.parametrize("name", sorted(TILTS))
+def test_a_weight_and_its_gradient_together_are_those_found_apart(name: str, other: str) -> None:
+    x, edge = np.random.default_rng(0).random((5, 3)), EdgeTilt(low=0.0, high=1.0, scale=0.5)
+    for tilt in (TILTS[name], edge, TILTS[name] * TILTS[other], edge * TILTS[name] * TILTS[other]):
+        log_weight, gradient = tilt.log_weight_and_gradient(x)
+        np.testing.assert_allclose(log_weight, tilt.log_weight(x), rtol=1e-14)
+        np.testing.assert_allclose(gradient, tilt.log_weight_gradient(x), rtol=1e-14)
+
+
 def test_a_precision_of_a_multiple_of_the_identity_is_a_scale() -> None:
     x = np.random.default_rng(0).normal(size=(5, 3))
     scale, precision = PolynomialTilt(0.5, 1.0, 2.0), PolynomialTilt(0.5, 1.0, precision=np.eye(3) / 4.0)

@@ -64,16 +64,10 @@ def centered_counts(generator: np.random.Generator, rows: int, n: int) -> NDArra
 def _counts_of_indices(generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:
     """By counting random indices."""
     indices = generator.integers(0, n, size=rows * n)
-    indices.reshape(rows, n)[:] += _first_cells(rows, n)
+    indices.reshape(rows, n)[:] += n * np.arange(rows)[:, None]
     counts = np.bincount(indices, minlength=rows * n).reshape(rows, n)
     narrow = n <= 128 or counts.max() <= 128
     return np.subtract(counts, 1, dtype=np.int8 if narrow else np.int32, casting="unsafe")
-
-
-@lru_cache(4)
-def _first_cells(rows: int, n: int) -> NDArray[np.int64]:
-    """How many of ``rows`` × n cells there are before each row, (rows, 1); not to be written to."""
-    return n * np.arange(rows)[:, None]
 
 
 def _thinned_counts(generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:

@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, Floats, as_samples, as_scores, check_resamples, like, take_rows, to_host
+from steinball.arrays import Array, Floats, as_samples, as_scores, check_resamples, chunks, like, take_rows, to_host
 from steinball.cautions import DependentRowsWarning
 from steinball.checks.rows import repeated_rows
 from steinball.gram.base import GramSummary
@@ -325,8 +325,8 @@ def landmarks(problem: Problem, most: int) -> SteinPoints:
 
 def blocks_with(problem: Problem, some: SteinPoints) -> Iterator[Floats]:
     """u(xᵢ, yⱼ) for all rows i and the points y, a few rows at a time."""
-    for start in range(0, len(problem), 4096):
-        yield problem.stein.block(problem.points.rows(start, start + 4096), some)
+    for part in chunks(len(problem), 1, 4096):
+        yield problem.stein.block(problem.points.rows(part.start, part.stop), some)
 
 
 REMAINING = 0.01

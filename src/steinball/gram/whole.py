@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, Floats, dtype_name, generator_at, like, namespace, take_rows, to_host
+from steinball.arrays import Array, Floats, chunks, dtype_name, generator_at, like, namespace, take_rows, to_host
 from steinball.gram.base import Gram, GramSummary, further_answers, mean_squares
 from steinball.gram.request import Replicates, Request
 from steinball.gram.tiles import Asked, PrefixNorms, PrefixSums, earlier_sums, symmetric_forms
@@ -60,12 +60,11 @@ class DenseGram:
 def _host_forms(weights: Array, matrix: Floats, row_means: Floats) -> tuple[Floats, Floats]:
     """v u vᵀ and v m for every row v of weights, with m the row means; short rows a few at a time, in memory that is
     at hand: a larger piece is asked of the system and zeroed for every test."""
-    together = max(1, len(weights) if len(matrix) > _SHORT else _TOGETHER)
-    found = []
-    for start in range(0, max(1, len(weights)), together):
-        rows = weights[start : start + together].astype(matrix.dtype)
-        found.append((symmetric_forms(rows, matrix), rows @ row_means))
-    forms, linear = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    count = max(1, len(weights))
+    parts = chunks(count, 1, count if len(matrix) > _SHORT else _TOGETHER)
+    pieces = (weights[part].astype(matrix.dtype) for part in parts)
+    found = [(symmetric_forms(rows, matrix), rows @ row_means) for rows in pieces]
+    forms, linear = (np.concatenate(one) for one in zip(*found, strict=True))
     return forms, linear
 
 

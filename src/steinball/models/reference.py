@@ -85,10 +85,10 @@ def _state(model: Any, template: Array | None) -> Any:
     if reference is not None:
         return id(reference)
     place = known.place if known.evaluable else None
-    probes = None if place is None else _probes(model, place, template)
-    if place is None or probes is None or probes.scores is None:
+    if place is None:
         return None
-    return id(probes), *(numbers.tobytes() for numbers in place)
+    probes = _probes(model, place, template)
+    return None if probes.scores is None else (id(probes), *(numbers.tobytes() for numbers in place))
 
 
 def _probes(model: Any, place: tuple[Floats, Floats], template: Array | None) -> Reference:

@@ -44,7 +44,9 @@ def boundedness(problem: Problem, tau: Supremum) -> Boundedness:
     unbounded
     proved
     """
-    if not _is_linear(problem) and (_is_certain(problem) or _is_declared(problem)):
+    if _is_linear(problem):
+        return "unbounded"
+    if _is_certain(problem) or _is_declared(problem):
         return "proved"
     if grows(problem):
         return "unbounded"

@@ -84,6 +84,12 @@ class Product(Tilt):
         """∂ⱼ log(w eⱼ) of both, added."""
         return self.first.log_weight_gradient(x) + self.second.log_weight_gradient(x)
 
+    def log_weight_and_gradient(self, x: Array) -> tuple[Array, Array]:
+        """Both of both, added."""
+        pairs = zip(self.first.log_weight_and_gradient(x), self.second.log_weight_and_gradient(x), strict=True)
+        log_weight, gradient = (ours + theirs for ours, theirs in pairs)
+        return log_weight, gradient
+
     def coordinate_weights(self, x: Array) -> Array | None:
         """e of both, multiplied."""
         ours, theirs = self.first.coordinate_weights(x), self.second.coordinate_weights(x)
